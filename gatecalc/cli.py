@@ -1,0 +1,84 @@
+"""The command line: each file in ``commands/`` is one command, loaded when it is called.
+
+A new command is a new file there that has a click command of the name ``command``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from gatecalc.errors import GatecalcError, closest
+
+COMMANDS = os.path.join(os.path.dirname(__file__), "commands")
+
+OK, FOUND, BROKEN, INTERRUPTED = 0, 1, 2, 130  # exit statuses
+
+
+class Commands(click.Group):
+    """The commands that stand as files in ``commands/``."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(file[:-3] for file in os.listdir(COMMANDS) if file.endswith(".py") and file[0] != "_")
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(context):
+            return None
+        command: click.Command = import_module(f"gatecalc.commands.{name}").command
+        return command
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(context):
+            raise GatecalcError(
+                f"unknown command '{args[0][:40]}'{closest(args[0], self.list_commands(context))}",
+                help="gatecalc --help lists the commands",
+            )
+        return super().resolve_command(context, args)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name=None, version=import_module("gatecalc").__version__, prog_name="gatecalc")
+def gatecalc() -> None:
+    """The arithmetic of gated recurrent networks: counted, derived, trained, and checked in documents.
+
+    \b
+    gatecalc value "sigmoid(3)**20" --states 0.3784
+    gatecalc count lstm --input 3 --hidden 5
+    gatecalc check worked_examples
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input ends with one error and status 2, never with a traceback."""
+    try:
+        status = gatecalc.main(args=arguments, prog_name="gatecalc", standalone_mode=False)
+        sys.stdout.flush()
+    except GatecalcError as error:
+        status = _refuse(str(error))
+    except click.ClickException as error:
+        status = _refuse(_one_line(error))
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        click.echo("interrupted", err=True)
+        status = INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has left: nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = OK
+    sys.exit(status if isinstance(status, int) else OK)
+
+
+def _refuse(message: str) -> int:
+    click.echo(message, err=True)
+    return BROKEN
+
+
+def _one_line(error: click.ClickException) -> str:
+    """Return a usage error as one line, and where to look."""
+    message = error.format_message().strip()
+    message = " ".join(message.split())
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "gatecalc"
+    return f"{path}: {message[:1].lower()}{message[1:].rstrip('.')}\nhelp: {path} --help"

@@ -1,0 +1,60 @@
+"""How results are shown: the options and printers that all commands share. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+
+
+def format_option(*more: str) -> Callable[[Any], Any]:
+    """Return the decorator of ``--format``; every command has ``text`` and ``json``."""
+    return click.option(
+        "--format", "format", type=click.Choice(["text", "json", *more]), default="text", help="How to print the result."
+    )
+
+
+def print_json(result: Any) -> None:
+    """Print a result object as JSON: its public attributes are the keys."""
+    import json
+
+    click.echo(json.dumps(plain(result), indent=2, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """Turn result objects into dictionaries, lists, strings and numbers.
+
+    Exact integers stay integers; other exact numbers become decimal strings, since JSON's own are floats to most readers.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {field: getattr(value, field) for field in value.__dataclass_fields__ if field[0] != "_"}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: str = "") -> str:
+    """Lay out rows in aligned columns; those whose position in ``right`` is ``r`` are set to the right.
+
+    >>> print(table([("lstm", 180), ("gru", 135)], ("cell", "parameters"), right="lr"))
+    cell  parameters
+    lstm         180
+    gru          135
+    """
+    cells = [[str(item) for item in row] for row in ([header] if header else [])] + [[str(i) for i in row] for row in rows]
+    if not cells:
+        return ""
+    widths = [max(len(row[column]) for row in cells if column < len(row)) for column in range(max(map(len, cells)))]
+    sides = right.ljust(len(widths), "l")
+    lines = []
+    for row in cells:
+        parts = [item.rjust(widths[c]) if sides[c] == "r" else item.ljust(widths[c]) for c, item in enumerate(row)]
+        lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines)
