@@ -69,3 +69,64 @@ def to_sympy(tree: Tree, values: Mapping[str, Any] | None = None) -> Any:
             return PRIMITIVES[tree.value](args[0])
         return to_sympy(definition(tree.value), {"a": args[0]})
     raise ValueError(f"'{tree}' is not a scalar formula")
+
+
+MAX_TERMS = 5_000  # of an expansion
+
+
+def is_zero(tree: Tree) -> bool:
+    """Tell whether algebra proves that a formula is zero; False also where it cannot tell.
+
+    >>> is_zero(parse("sigmoid(a) + sigmoid(-a) - 1")), is_zero(parse("a - 1"))
+    (True, False)
+    """
+    if _expanded_terms(tree) > MAX_TERMS:
+        return False
+    expression = to_sympy(tree)
+    if expression == 0 or sympy.expand(expression) == 0:
+        return True
+    if expression.is_polynomial(*expression.free_symbols) and not expression.is_number:
+        return False  # expanded and not zero
+    for attempt in (_as_exponentials, sympy.radsimp, sympy.simplify, _minimal):
+        try:
+            if attempt(expression) == 0:
+                return True
+        except Exception:
+            continue  # SymPy gives up in many ways; each of them only means that this attempt cannot tell
+    return False
+
+
+def _as_exponentials(expression: Any) -> Any:
+    """Write tanh and its kin as exponentials over one denominator."""
+    return sympy.expand(sympy.numer(sympy.together(expression.rewrite(sympy.exp))))
+
+
+def _minimal(expression: Any) -> Any:
+    """Return 0 for an algebraic number whose minimal polynomial is that of zero."""
+    unknown = sympy.Symbol("unknown")
+    if not expression.is_number or sympy.count_ops(expression) > 40:
+        return expression
+    return 0 if sympy.minimal_polynomial(expression, unknown) == unknown else expression
+
+
+def _expanded_terms(tree: Tree) -> int:
+    """Bound how many terms an expansion would have, before it is tried."""
+    sizes = [_expanded_terms(argument) for argument in tree.args]
+    if tree.op == "+":
+        return min(sum(sizes), MAX_TERMS + 1)
+    if tree.op == "**":
+        exponent = tree.args[1]
+        power = abs(
+            exponent.args[0].value if exponent.op == "neg" and exponent.args[0].op == "number" else exponent.value or 1
+        )
+        return (
+            min(int(min(sizes[0], 100) ** min(power, 100)), MAX_TERMS + 1)
+            if sizes[0] > 1
+            else 1
+            if power < 10**4
+            else MAX_TERMS + 1
+        )
+    product = 1
+    for size in sizes:
+        product = min(product * size, MAX_TERMS + 1)
+    return product

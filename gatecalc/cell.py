@@ -79,11 +79,19 @@ class Cell:
     @property
     def gates(self) -> list[str]:
         """The vectors that have weights of their own, in the order written: f i g o."""
-        return [gate for gate, formula in self.written.items() if any(node.op == "@" for node in formula.walk()) and gate not in self._projections]
+        return [
+            gate
+            for gate, formula in self.written.items()
+            if any(node.op == "@" for node in formula.walk()) and gate not in self._projections
+        ]
 
     @property
     def _projections(self) -> set[str]:
-        return {equation.name for equation in self.equations if isinstance(equation, Product) and equation.name in self.written}
+        return {
+            equation.name
+            for equation in self.equations
+            if isinstance(equation, Product) and equation.name in self.written
+        }
 
     @property
     def dimensions(self) -> list[str]:
@@ -140,7 +148,9 @@ def read_cell(path: str) -> Cell:
         with open(path, encoding="utf-8") as file:
             text = file.read(1_000_000)
     except OSError as error:
-        raise GatecalcError(f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a .cell file") from None
+        raise GatecalcError(
+            f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a .cell file"
+        ) from None
     except UnicodeDecodeError:
         raise GatecalcError("file: it is not text in UTF-8", Place(path), "give the path of a .cell file") from None
     return parse_cell(text, os.path.basename(path).removesuffix(".cell"), path)
@@ -155,7 +165,11 @@ def parse_cell(text: str, cell_name: str = "cell", path: str = "<cell>") -> Cell
     origin = Source(text, path, 1)
     documentation, equations = parse_equations(origin)
     if not equations:
-        raise GatecalcError("syntax: the file has no equation", Place(path), "write one a line, as in 'h = tanh(W @ x + U @ h_prev + b)'")
+        raise GatecalcError(
+            "syntax: the file has no equation",
+            Place(path),
+            "write one a line, as in 'h = tanh(W @ x + U @ h_prev + b)'",
+        )
     title, _, source = documentation.partition("Source:")
     written: dict[str, Tree] = {}
     for target, formula, at in equations:
@@ -167,8 +181,16 @@ def parse_cell(text: str, cell_name: str = "cell", path: str = "<cell>") -> Cell
 
 def _check_target(target: str, at: At, written: Mapping[str, Tree], origin: Source) -> None:
     if target in written:
-        raise GatecalcError(f"name: '{target}' is defined twice", origin.place(at), "give the second one a name of its own")
-    if target.endswith(PREVIOUS) or target == "x" or is_parameter(target) or target in CONSTANTS or target in ELEMENTWISE:
+        raise GatecalcError(
+            f"name: '{target}' is defined twice", origin.place(at), "give the second one a name of its own"
+        )
+    if (
+        target.endswith(PREVIOUS)
+        or target == "x"
+        or is_parameter(target)
+        or target in CONSTANTS
+        or target in ELEMENTWISE
+    ):
         what = "a function" if target in ELEMENTWISE else "given, not computed"
         raise GatecalcError(f"name: '{target}' is {what}", origin.place(at), "give the vector another name")
 
@@ -180,10 +202,16 @@ def _check_formula(formula: Tree, origin: Source) -> None:
     """Refuse what is part of the language but not of a cell, with its place."""
     for node in formula.walk():
         if node.op not in _CELL_NODES:
-            raise GatecalcError("syntax: this is not part of a cell", origin.place(node.at), "an equation has + - * / ** @ and elementwise functions")
+            raise GatecalcError(
+                "syntax: this is not part of a cell",
+                origin.place(node.at),
+                "an equation has + - * / ** @ and elementwise functions",
+            )
         if node.op == "call":
             if node.value not in ELEMENTWISE:
-                raise GatecalcError(f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}", origin.place(node.at))
+                raise GatecalcError(
+                    f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}", origin.place(node.at)
+                )
             if len(node.args) != 1 or node.args[0].op == "keyword":
                 raise GatecalcError(f"syntax: '{node.value}' takes one vector", origin.place(node.at))
         if node.op == "@" and (node.args[0].op != "name" or not is_matrix(node.args[0].value)):
@@ -195,9 +223,17 @@ def _check_formula(formula: Tree, origin: Source) -> None:
                     origin.place(node.at),
                     f"write '{factors} * ({left.args[-1]} @ {right})'",
                 )
-            raise GatecalcError(f"syntax: '{left}' is not a matrix", origin.place(left.at), "a matrix has a name such as W_f, on the left of '@'")
+            raise GatecalcError(
+                f"syntax: '{left}' is not a matrix",
+                origin.place(left.at),
+                "a matrix has a name such as W_f, on the left of '@'",
+            )
         if node.op == "**" and node.args[1].op not in ("number", "neg"):
-            raise GatecalcError("syntax: the exponent is not a number", origin.place(node.args[1].at), "write the power as 'exp(b * log(a))'")
+            raise GatecalcError(
+                "syntax: the exponent is not a number",
+                origin.place(node.args[1].at),
+                "write the power as 'exp(b * log(a))'",
+            )
         if node.op != "@":
             for argument in node.args:
                 if argument.op == "name" and is_matrix(argument.value):
@@ -250,7 +286,9 @@ def _flatten(written: Mapping[str, Tree], origin: Source) -> tuple[list[Equation
     return _in_order(equations, written, origin), inputs, states
 
 
-def _classify(equations: Mapping[str, Equation], written: Mapping[str, Tree], origin: Source) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _classify(
+    equations: Mapping[str, Equation], written: Mapping[str, Tree], origin: Source
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Tell inputs from states; refuse a name that is neither of these, nor computed, nor a parameter."""
     inputs: list[str] = []
     states: list[str] = []
@@ -263,9 +301,16 @@ def _classify(equations: Mapping[str, Equation], written: Mapping[str, Tree], or
         elif read == "x":
             inputs.append(read)
         else:
-            at = next(node.at for formula in written.values() for node in formula.walk() if node.op == "name" and node.value == read)
+            at = next(
+                node.at
+                for formula in written.values()
+                for node in formula.walk()
+                if node.op == "name" and node.value == read
+            )
             known = ["x", *written, *(target + PREVIOUS for target in written)]
-            what = f"'{read}' is read, but no equation computes '{state}'" if read != state else f"unknown name '{read}'"
+            what = (
+                f"'{read}' is read, but no equation computes '{state}'" if read != state else f"unknown name '{read}'"
+            )
             raise GatecalcError(
                 f"name: {what}{closest(read, known)}",
                 origin.place(at),
@@ -292,7 +337,9 @@ def _in_order(equations: Mapping[str, Equation], written: Mapping[str, Tree], or
                 f"read the step before, as in '{first}{PREVIOUS}'",
             )
         if len(open_) > 300:
-            raise GatecalcError("limit: more than 300 equations depend on one another in a chain", Place(origin.path), "split the cell")
+            raise GatecalcError(
+                "limit: more than 300 equations depend on one another in a chain", Place(origin.path), "split the cell"
+            )
         open_.append(target)
         for read in equations[target].reads:
             visit(read)
@@ -349,7 +396,9 @@ def _shapes(cell: Cell) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
         widths.join(target, vector)
     letters = _letters(cell, widths)
 
-    vectors = dict.fromkeys([*cell.inputs, *(state + PREVIOUS for state in cell.states), *(e.name for e in cell.equations)])
+    vectors = dict.fromkeys(
+        [*cell.inputs, *(state + PREVIOUS for state in cell.states), *(e.name for e in cell.equations)]
+    )
     parameters: dict[str, tuple[str, ...]] = {}
     for formula in cell.written.values():
         for parameter in formula.names():
@@ -393,5 +442,9 @@ def _mismatch(cell: Cell, target: str, given: str) -> GatecalcError:
             what = f"cannot add {given} (D) to {other} (H)"
         else:
             what = f"'{target}' is H wide, and {given} is D wide"
-        return GatecalcError(f"shape: {what}", cell.origin.place(here.at), f"project {given} first, as in 'W_n @ {given}'")
-    return GatecalcError(f"shape: '{target}' is H wide, and {given} is D wide", Place(cell.origin.path), f"project {given} first")
+        return GatecalcError(
+            f"shape: {what}", cell.origin.place(here.at), f"project {given} first, as in 'W_n @ {given}'"
+        )
+    return GatecalcError(
+        f"shape: '{target}' is H wide, and {given} is D wide", Place(cell.origin.path), f"project {given} first"
+    )

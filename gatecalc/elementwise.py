@@ -42,7 +42,9 @@ _ROWS = (
     Elementwise("step", None, "0", r"\operatorname{step}", kinks="0 at a = 0"),
     Elementwise("abs", None, "step(a) - step(-a)", r"\operatorname{abs}", kinks="0 at a = 0"),
     Elementwise("sigmoid", "1 / (1 + exp(-a))", "y * (1 - y)", r"\sigma", stable="0.5 + 0.5 * tanh(0.5 * a)"),
-    Elementwise("relu", "(a + abs(a)) / 2", "step(a)", r"\operatorname{relu}", stable="a * step(a)", kinks="0 at a = 0"),
+    Elementwise(
+        "relu", "(a + abs(a)) / 2", "step(a)", r"\operatorname{relu}", stable="a * step(a)", kinks="0 at a = 0"
+    ),
     Elementwise(
         "leaky_relu",
         "relu(a) - 0.01 * relu(-a)",
@@ -70,7 +72,13 @@ _ROWS = (
         r"\operatorname{hard\_tanh}",
         kinks="0 at a = -1 and 1 at a = 1",
     ),
-    Elementwise("softplus", "log(1 + exp(a))", "sigmoid(a)", r"\operatorname{softplus}", stable="relu(a) + log(1 + exp(-abs(a)))"),
+    Elementwise(
+        "softplus",
+        "log(1 + exp(a))",
+        "sigmoid(a)",
+        r"\operatorname{softplus}",
+        stable="relu(a) + log(1 + exp(-abs(a)))",
+    ),
     Elementwise("softsign", "a / (1 + abs(a))", "1 / (1 + abs(a))**2", r"\operatorname{softsign}"),
     Elementwise("silu", "a * sigmoid(a)", "sigmoid(a) * (1 + a * (1 - sigmoid(a)))", r"\operatorname{silu}"),
     Elementwise(

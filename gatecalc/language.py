@@ -184,12 +184,21 @@ def parse_equations(source: Source) -> tuple[str, list[tuple[str, Tree, At]]]:
     _check_size(source)
     body = _python_syntax(source, source.text, "exec").body
     title = ""
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str):
+    if (
+        body
+        and isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
         title = body.pop(0).value.value
     equations = []
     reader = _Reader(source, source.text)
     for statement in body:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name):
+        if (
+            not isinstance(statement, ast.Assign)
+            or len(statement.targets) != 1
+            or not isinstance(statement.targets[0], ast.Name)
+        ):
             raise GatecalcError(
                 "syntax: not an equation",
                 source.place((statement.lineno, statement.col_offset)),
@@ -256,13 +265,18 @@ def _python_syntax(source: Source, text: str, mode: str, indent: int = 0) -> Any
         message = (error.msg or "cannot be read").split(" (")[0]
         help = "see 'gatecalc value --list' for what a formula may contain"
         if "was never closed" in message:
-            message, help = message.replace("was never", "is never"), f"add '{_CLOSING[message[1]]}' before the end of the line"
+            message, help = (
+                message.replace("was never", "is never"),
+                f"add '{_CLOSING[message[1]]}' before the end of the line",
+            )
         elif "Exceeds the limit" in message:
             message, help = f"a number has more than {MAX_DIGITS} digits", "round it, or write it as a power"
         elif not text.strip():
             message, help = "the formula is empty", "write a formula, as in 'sigmoid(3)**20'"
         line = min(error.lineno or 1, text.count("\n") + 1)
-        column = len((text.splitlines() or [""])[line - 1][: max(0, (error.offset or 1) - 1)].encode("utf-8", "replace"))
+        column = len(
+            (text.splitlines() or [""])[line - 1][: max(0, (error.offset or 1) - 1)].encode("utf-8", "replace")
+        )
         at = (line, column + (indent if line == 1 else 0))
         raise GatecalcError(f"syntax: {message[0].lower()}{message[1:]}", source.place(at), help) from None
     except (MemoryError, RecursionError, ValueError):
@@ -308,7 +322,9 @@ class _Reader:
         if method is None:
             kind = _KINDS.get(type(node).__name__, type(node).__name__)
             raise self.refuse(
-                node, f"syntax: {kind} is not part of a formula", "see 'gatecalc value --list' for what a formula may contain"
+                node,
+                f"syntax: {kind} is not part of a formula",
+                "see 'gatecalc value --list' for what a formula may contain",
             )
         tree: Tree = method(node, depth + 1)
         return tree
@@ -320,7 +336,11 @@ class _Reader:
             return Tree("text", (), node.value, self.at(node))
         if isinstance(node.value, (int, float)):
             return Tree("number", (), self.literal(node), self.at(node))
-        raise self.refuse(node, f"syntax: {shorten(repr(node.value))} is not part of a formula", "write a real number, a name or a quoted text")
+        raise self.refuse(
+            node,
+            f"syntax: {shorten(repr(node.value))} is not part of a formula",
+            "write a real number, a name or a quoted text",
+        )
 
     def literal(self, node: Any) -> int | Fraction:
         """Read a number's exact value from its text: Python's parser has already rounded it to a float."""
@@ -328,12 +348,22 @@ class _Reader:
         text = line[node.col_offset : node.end_col_offset].decode("utf-8").replace("_", "")
         match = _NUMBER.fullmatch(text)
         if not match:
-            raise self.refuse(node, f"syntax: the number '{shorten(text)}' cannot be read", "write it in decimal digits")
+            raise self.refuse(
+                node, f"syntax: the number '{shorten(text)}' cannot be read", "write it in decimal digits"
+            )
         whole, part, exponent = match["whole"], match["part"] or "", match["exponent"] or "0"
         if len(whole) + len(part) > MAX_DIGITS:
-            raise self.refuse(node, f"limit: a number has {len(whole) + len(part)} digits, {MAX_DIGITS} at most", "round it, or write it as a power")
+            raise self.refuse(
+                node,
+                f"limit: a number has {len(whole) + len(part)} digits, {MAX_DIGITS} at most",
+                "round it, or write it as a power",
+            )
         if len(exponent) > 10 or abs(int(exponent)) > MAX_EXPONENT:
-            raise self.refuse(node, f"limit: the exponent of '{shorten(text, 40)}' is beyond {MAX_EXPONENT}", "write the number as a product of powers")
+            raise self.refuse(
+                node,
+                f"limit: the exponent of '{shorten(text, 40)}' is beyond {MAX_EXPONENT}",
+                "write the number as a product of powers",
+            )
         power = int(exponent) - len(part)
         digits = int((whole + part) or "0")
         if power >= 0:
@@ -363,7 +393,9 @@ class _Reader:
             return self._chain(node, (ast.Mult,), "*", depth)
         operator = _BINARY.get(type(node.op))
         if operator is None:
-            raise self.refuse(node, "syntax: this operator is not part of a formula", _INSTEAD.get(type(node.op), "use + - * / ** @"))
+            raise self.refuse(
+                node, "syntax: this operator is not part of a formula", _INSTEAD.get(type(node.op), "use + - * / ** @")
+            )
         return Tree(operator, (self.read(node.left, depth), self.read(node.right, depth)), None, self.at(node))
 
     def _chain(self, node: Any, operators: tuple[type, ...], op: str, depth: int) -> Tree:
@@ -384,7 +416,11 @@ class _Reader:
         arguments = [self.read(argument, depth) for argument in node.args]
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise self.refuse(keyword.value, "syntax: '**' before an argument is not part of a formula", "write each argument as 'name=value'")
+                raise self.refuse(
+                    keyword.value,
+                    "syntax: '**' before an argument is not part of a formula",
+                    "write each argument as 'name=value'",
+                )
             arguments.append(Tree("keyword", (self.read(keyword.value, depth),), keyword.arg, self.at(keyword)))
         return Tree("call", tuple(arguments), node.func.id, self.at(node))
 
@@ -482,7 +518,9 @@ def _print_operator(tree: Tree) -> str:
     if op == "**":
         return f"{_wrap(args[0], _ATOM)}**{_wrap(args[1], 7)}"
     if op == "compare":
-        return _wrap(args[0], 5) + "".join(f" {operator} {_wrap(operand, 5)}" for operator, operand in zip(tree.value, args[1:], strict=True))
+        return _wrap(args[0], 5) + "".join(
+            f" {operator} {_wrap(operand, 5)}" for operator, operand in zip(tree.value, args[1:], strict=True)
+        )
     if op == "not":
         return "not " + _wrap(args[0], 3)
     return f" {op} ".join(_wrap(operand, _PRECEDENCE[op] + 1) for operand in args)
@@ -503,7 +541,7 @@ def decimal_text(value: int | Fraction) -> str:
     if value < 0:
         return "-" + decimal_text(-value)
     if value == int(value):
-        digits = str(int(value))
+        digits = _digits(int(value))
         zeros = len(digits) - len(digits.rstrip("0"))
         return f"{digits[:-zeros]}e{zeros}" if zeros > 20 else digits
     top, bottom = value.numerator, value.denominator
@@ -515,9 +553,15 @@ def decimal_text(value: int | Fraction) -> str:
             count += 1
         places = max(places, count)
     if rest != 1:
-        return f"({top} / {bottom})"
-    digits = str(top * 10**places // bottom).rjust(places + 1, "0")
+        return f"({_digits(top)} / {_digits(bottom)})"
+    digits = _digits(top * 10**places // bottom).rjust(places + 1, "0")
     leading = len(digits) - len(digits.lstrip("0"))
     if leading > 20:
         return f"{digits[leading:]}e-{places}"
     return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def _digits(value: int) -> str:
+    """Write a large integer in pieces: Python itself stops at 4,300 digits."""
+    piece = 10**4000
+    return str(value) if value < piece else _digits(value // piece) + str(value % piece).rjust(4000, "0")

@@ -11,7 +11,11 @@ import click
 def format_option(*more: str) -> Callable[[Any], Any]:
     """Return the decorator of ``--format``; every command has ``text`` and ``json``."""
     return click.option(
-        "--format", "format", type=click.Choice(["text", "json", *more]), default="text", help="How to print the result."
+        "--format",
+        "format",
+        type=click.Choice(["text", "json", *more]),
+        default="text",
+        help="How to print the result.",
     )
 
 
@@ -48,7 +52,9 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: str 
     lstm         180
     gru          135
     """
-    cells = [[str(item) for item in row] for row in ([header] if header else [])] + [[str(i) for i in row] for row in rows]
+    cells = [[str(item) for item in row] for row in ([header] if header else [])] + [
+        [str(i) for i in row] for row in rows
+    ]
     if not cells:
         return ""
     widths = [max(len(row[column]) for row in cells if column < len(row)) for column in range(max(map(len, cells)))]

@@ -1,0 +1,122 @@
+"""The verdict on one printed figure: exact, rounded, chained, truncated, wrong or undecided.
+
+Every comparison goes through :func:`gatecalc.precise.sign`, so a verdict is a proof or is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from gatecalc.errors import Undecided
+from gatecalc.numeral import Numeral, bounds, write_like
+from gatecalc.precise import EXACT, Real, compare, round_to_integer, weakest
+
+VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
+PASSING = ("exact", "rounded", "chained")
+_HOLDS = {"<": (-1,), ">": (1,), "<=": (-1, 0), ">=": (1, 0)}
+
+
+class Judgement(NamedTuple):
+    """A verdict, how it is known, and what a human needs to act on it.
+
+    Attributes:
+        verdict: One of ``VERDICTS``.
+        how: ``exact``, ``enclosure``, ``algebra``, ``float64`` or ``float32``.
+        should: What should stand there, to the same digits; None where the figure is right.
+        reason: Why it is undecided, or which reading of a unit held; else empty.
+    """
+
+    verdict: str
+    how: str
+    should: str | None = None
+    reason: str = ""
+
+
+def judge(numeral: Numeral, value: Real, printed: Real | None = None) -> Judgement:
+    """Return the verdict on a figure that is printed for a value.
+
+    Args:
+        numeral: The figure as printed.
+        value: What it claims to be.
+        printed: What the document's own printed operands give, evaluated exactly as written.
+
+    >>> from gatecalc.numeral import read
+    >>> from gatecalc.precise import Real, evaluate, parse
+    >>> judge(read("2.302"), evaluate(parse("log(10)")))
+    Judgement(verdict='truncated', how='enclosure', should='2.303', reason='')
+    """
+    try:
+        return _judge(numeral, value, printed)
+    except Undecided as undecided:
+        return Judgement("undecided", weakest(value.how), None, undecided.message)
+
+
+def _judge(numeral: Numeral, value: Real, printed: Real | None) -> Judgement:
+    hows = [value.how]
+    for reading, factor in numeral.readings:
+        verdict = _fits(numeral, _in_units(value, factor), hows)
+        if verdict:
+            how = weakest(value.how, hows[-1]) if verdict == EXACT else weakest(*hows)
+            return Judgement(verdict, how, None, reading if len(numeral.readings) > 1 else "")
+    if printed is not None and not numeral.relation:
+        for _, factor in numeral.readings:
+            if _fits(numeral, _in_units(printed, factor), hows):
+                return Judgement("chained", weakest(*hows), _should(numeral, _in_units(value, numeral.readings[0][1])))
+    scaled = _in_units(value, numeral.readings[0][1])
+    verdict = "truncated" if _is_cut(numeral, scaled, hows) else "wrong"
+    return Judgement(verdict, weakest(*hows), _should(numeral, scaled))
+
+
+def _in_units(value: Real, factor: Fraction) -> Real:
+    return value / Real.number(factor) if factor != 1 else value
+
+
+def _fits(numeral: Numeral, value: Real, hows: list[str]) -> str | None:
+    """Return exact or rounded when the figure stands for the value, else None; note how each step was settled."""
+
+    def side(bound: Fraction) -> int:
+        result, how = compare(value, bound)
+        hows.append(how)
+        return result
+
+    if numeral.relation:
+        return EXACT if side(numeral.value) in _HOLDS[numeral.relation] else None
+    low, high = bounds(numeral)
+    if side(low) < 0 or side(high) > 0:
+        return None
+    if low == high:
+        return EXACT
+    return EXACT if side(numeral.value) == 0 else "rounded"
+
+
+def _is_cut(numeral: Numeral, value: Real, hows: list[str]) -> bool:
+    """Tell whether the printed digits are those of the value, cut where they should have been rounded."""
+    if numeral.relation or numeral.hedged or not numeral.step:
+        return False
+    size = abs(numeral.value)
+    negative, how = compare(value, 0)
+    if negative < 0 if numeral.plus or numeral.value > 0 else negative > 0 and numeral.minus:
+        return False  # of the other sign
+    magnitude = -value if negative < 0 else value
+    at_least, _ = compare(magnitude, size)
+    below, _ = compare(magnitude, size + numeral.step)
+    hows.append(how)
+    return at_least >= 0 and below < 0
+
+
+def _should(numeral: Numeral, value: Real) -> str:
+    """Return what should stand in the figure's place, to the same digits."""
+    fraction = value.fraction
+    if numeral.relation or not numeral.step:
+        short = fraction is not None and not numeral.relation and fraction.denominator < 1000
+        return (str(fraction) if short else value.display()) + numeral.unit
+    steps = round_to_integer(value / Real.number(numeral.step))
+    return write_like(numeral, steps)
+
+
+def worst(judgements: Sequence[Judgement]) -> Judgement:
+    """Return the judgement on several figures together: that of the worst of them."""
+    verdict = max(judgements, key=lambda judgement: VERDICTS.index(judgement.verdict))
+    return verdict._replace(how=weakest(*(judgement.how for judgement in judgements)))
