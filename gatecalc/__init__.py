@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gatecalc.cell import cell as cell
+    from gatecalc.check import check as check
+    from gatecalc.check import value as value
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
 
@@ -22,6 +24,8 @@ _PUBLIC = {
     "GatecalcError": "errors",
     "Undecided": "errors",
     "cell": "cell",
+    "check": "check",
+    "value": "check",
 }
 
 

@@ -5,8 +5,8 @@ A cell is read from text (``cells/*.cell`` or a user's file) and becomes a list 
 - :class:`Elementwise`, ``y = e(v1, ..., vk)``: ``e`` is a formula with one scalar symbol for each vector;
 - :class:`Product`, ``y = M v``: a matrix's name times a named vector.
 
-``tanh(W @ x + U @ (r * h_prev))`` has three vectors besides its own: ``W @ x``, ``r * h_prev`` and ``U @ (r * h_prev)``; such
-parts are named by their own text, so that one that is written twice is computed once. Everything else in gatecalc
+``tanh(W @ x + U @ (r * h_prev))`` has three vectors beside its own: ``W @ x``, ``r * h_prev`` and ``U @ (r * h_prev)``.
+Such parts are named by their own text, so that one that is written twice is computed once. Everything else in gatecalc
 (counts, Jacobians, proofs, training) follows from this list.
 """
 
@@ -116,7 +116,7 @@ def built_in() -> list[str]:
     return sorted(entry[: -len(".cell")] for entry in os.listdir(CELLS) if entry.endswith(".cell"))
 
 
-def cell(name_or_path: str) -> Cell:
+def cell(name_or_path: str | Cell) -> Cell:
     """Return a built-in cell by its name, or the cell of a ``.cell`` file by its path.
 
     Raises:

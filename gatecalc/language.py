@@ -57,7 +57,7 @@ class Tree:
     number     none                         an exact int or Fraction
     name       none                         the name
     text       none                         a quoted string
-    truth      none                         True or False
+    truth      none                         True, False or None
     +          the terms, two or more       none
     \\*         the factors, two or more     none
     / ** @     left, right                  none
@@ -74,7 +74,7 @@ class Tree:
     Trees are immutable, hashable, and equal when their structure is, wherever they stand.
     """
 
-    __slots__ = ("args", "at", "op", "value", "_hash")
+    __slots__ = ("_hash", "args", "at", "op", "value")
 
     op: str
     args: tuple[Tree, ...]
@@ -161,7 +161,7 @@ def parse(source: str | Source) -> Tree:
     """Read one formula.
 
     Raises:
-        GatecalcError: For what is not on the whitelist, and for what is too long, too deep or too large, with its place.
+        GatecalcError: For what is not on the whitelist, too long, too deep or too large; with its place.
 
     >>> parse("(1 - z)*h_prev + z*n")
     Tree('(1 - z) * h_prev + z * n')
@@ -330,7 +330,7 @@ class _Reader:
         return tree
 
     def read_Constant(self, node: Any, depth: int) -> Tree:
-        if isinstance(node.value, bool):
+        if isinstance(node.value, bool) or node.value is None:
             return Tree("truth", (), node.value, self.at(node))
         if isinstance(node.value, str):
             return Tree("text", (), node.value, self.at(node))
@@ -367,10 +367,10 @@ class _Reader:
         power = int(exponent) - len(part)
         digits = int((whole + part) or "0")
         if power >= 0:
-            return digits * 10**power
+            return digits * int(10**power)
         from fractions import Fraction
 
-        value = Fraction(digits, 10**-power)
+        value = Fraction(digits, 10 ** abs(power))
         return value.numerator if value.denominator == 1 else value
 
     def read_Name(self, node: Any, depth: int) -> Tree:

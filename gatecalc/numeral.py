@@ -106,10 +106,30 @@ for _index, (_letter, _word) in enumerate([("k", "kilo"), ("M", "mega"), ("G", "
     _UNITS[f"{_letter.upper()}iB"] = _UNITS[f"{_letter}iB"] = (("binary", Fraction(1024**_index)),)
 PLAIN = (("", Fraction(1)),)
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen".split()
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+]
 _WORDS: dict[str, int] = {word: value for value, word in enumerate([*_ONES, "eighteen", "nineteen"])}
 _WORDS |= {
-    word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+    word: 10 * value
+    for value, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
 }
 _PARTS = {
     "half": 2,
@@ -132,7 +152,7 @@ class Numeral(NamedTuple):
     Attributes:
         text: As printed.
         value: Its digits' value, before its unit.
-        step: The value of one unit in the last digit that it commits to; 0 where only the value itself will do, as for a
+        step: The value of one unit in the last digit that it commits to; 0 where only the value itself will do, for a
             fraction in words ("a third") and after "exactly".
         readings: What one of its units is, as (name, factor): a percent sign 1/100, MB both 10**6 and 2**20.
         hedged: Whether it says about, roughly, nearly, ...
@@ -283,7 +303,8 @@ def _unit(text: str, rest: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
     """Read what follows the number: a percent sign or bytes count; other words only name what is counted."""
     rest = rest.rstrip().rstrip(".,;:").rstrip("$").rstrip()
     first = re.match(r"\s*(\\?%|per ?cent\b|[A-Za-z]+)", rest)
-    unit, readings = "", PLAIN
+    unit: str = ""
+    readings: tuple[tuple[str, Fraction], ...] = PLAIN
     if first and first[1] in _UNITS:
         unit, readings, rest = first[0], _UNITS[first[1]], rest[first.end() :]
     if re.search(r"\d", rest):
@@ -320,7 +341,7 @@ def write_like(numeral: Numeral, steps: int) -> str:
     """Write a number of steps the way the figure was printed: same digits, separators, exponent, sign and unit."""
     value = steps * numeral.step / Fraction(10) ** (numeral.exponent or 0)
     whole, part = divmod(abs(value), 1)
-    grouped = numeral.unit == "" and whole >= 10**6 or re.search(r"\d(?:,|\{,\})\d{3}", numeral.text)
+    grouped = (numeral.unit == "" and whole >= 10**6) or re.search(r"\d(?:,|\{,\})\d{3}", numeral.text)
     text = f"{int(whole):,}" if grouped else f"{int(whole)}"
     if numeral.decimals:
         text += "." + str(int(part * 10**numeral.decimals)).rjust(numeral.decimals, "0")

@@ -78,6 +78,7 @@ class Real:
         how: ``float64`` or ``float32`` when it comes out of a floating-point program, else ``exact``.
     """
 
+    how: str
     __slots__ = ("_ball", "_bits", "args", "exact", "how", "op", "symbols", "value")
 
     def __init__(self, op: str, args: tuple[Real, ...] = (), value: Any = None, exact: Any = None) -> None:
@@ -373,6 +374,29 @@ def arithmetic(op: str, args: tuple[Real, ...]) -> Real:
     if op == "**":
         return _power(*args)
     raise GatecalcError(f"syntax: '{op}' is not arithmetic")
+
+
+def substitute(formula: Real, values: Mapping[str, Real]) -> Real:
+    """Return a formula with its symbols replaced by numbers; parts that are shared stay shared."""
+    done: dict[int, Real] = {}
+    stack = [formula]
+    while stack:
+        node = stack[-1]
+        waiting = [argument for argument in node.args if id(argument) not in done]
+        if id(node) in done or not waiting:
+            stack.pop()
+        else:
+            stack.extend(waiting)
+            continue
+        if id(node) not in done:
+            args = tuple(done[id(argument)] for argument in node.args)
+            if node.op == "symbol":
+                done[id(node)] = values.get(node.value, node)
+            elif not args or not node.symbols:
+                done[id(node)] = node
+            else:
+                done[id(node)] = primitive(node.op, *args) if node.op in PRIMITIVES else arithmetic(node.op, args)
+    return done[id(formula)]
 
 
 def _enclose(real: Real, bits: int) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -29,7 +32,7 @@ def print_json(result: Any) -> None:
 def plain(value: Any) -> Any:
     """Turn result objects into dictionaries, lists, strings and numbers.
 
-    Exact integers stay integers; other exact numbers become decimal strings, since JSON's own are floats to most readers.
+    Exact integers stay integers; other exact numbers become decimal strings: JSON's own are floats to most readers.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -64,3 +67,23 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: str 
         parts = [item.rjust(widths[c]) if sides[c] == "r" else item.ljust(widths[c]) for c, item in enumerate(row)]
         lines.append("  ".join(parts).rstrip())
     return "\n".join(lines)
+
+
+@contextmanager
+def progress_bar(what: str, after: float = 1.0) -> Iterator[Callable[[int, int], None]]:
+    """Give a function to be called with (done, total); it shows them on a terminal that has waited for a second."""
+    start = time.monotonic()
+    shown = False
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        if sys.stderr.isatty() and time.monotonic() - start > after:
+            filled = 30 * done // max(total, 1)
+            click.echo(f"\r[{'#' * filled}{' ' * (30 - filled)}] {done}/{total} {what}", nl=False, err=True)
+            shown = True
+
+    try:
+        yield show
+    finally:
+        if shown:
+            click.echo("\r\033[K", nl=False, err=True)

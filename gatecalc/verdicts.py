@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from gatecalc.errors import Undecided
+from gatecalc.errors import GatecalcError, Undecided
 from gatecalc.numeral import Numeral, bounds, write_like
-from gatecalc.precise import EXACT, Real, compare, round_to_integer, weakest
+from gatecalc.precise import EXACT, Real, compare, round_to_integer, sign, substitute, weakest
 
 VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
 PASSING = ("exact", "rounded", "chained")
@@ -120,3 +120,42 @@ def worst(judgements: Sequence[Judgement]) -> Judgement:
     """Return the judgement on several figures together: that of the worst of them."""
     verdict = max(judgements, key=lambda judgement: VERDICTS.index(judgement.verdict))
     return verdict._replace(how=weakest(*(judgement.how for judgement in judgements)))
+
+
+def difference(left: Real, right: Real) -> str | None:
+    """Return None when two formulas are equal for every value of their symbols, or a point at which they differ.
+
+    Raises:
+        Undecided: When algebra cannot tell and no difference was found.
+
+    >>> from gatecalc.precise import Real
+    >>> H = Real.symbol("H")
+    >>> difference(3 * H * (H + 4), 3 * H * H + 12 * H)
+    >>> difference(H * H, 2 * H)
+    'at H = 0.75 they are 0.5625 and 1.5'
+    """
+    gap = left - right
+    if not gap.symbols:
+        return None if sign(gap)[0] == 0 else f"{left.display()} against {right.display()}"
+    for point in _points(sorted(gap.symbols)):
+        try:
+            side, _ = sign(substitute(gap, point))
+        except GatecalcError:
+            continue  # outside the domain of a logarithm or a root, or too close to tell
+        if side:
+            where = ", ".join(f"{name} = {value.display()}" for name, value in point.items())
+            one, other = (substitute(formula, point).display() for formula in (left, right))
+            return f"at {where} they are {one} and {other}"
+    if sign(gap)[0] == 0:
+        return None
+    raise Undecided("algebra cannot tell whether the formulas are equal")
+
+
+def _points(symbols: list[str]) -> list[dict[str, Real]]:
+    """Return points at which to compare formulas: small rationals without a pattern, positive and negative."""
+    points = []
+    for turn in range(8):
+        sign = 1 if turn % 2 == 0 else -1
+        values = (Fraction(7 * turn + 13 * place + 3, 2 * place + turn + 4) for place in range(len(symbols)))
+        points.append({name: Real.number(sign * value) for name, value in zip(symbols, values, strict=True)})
+    return points

@@ -1,0 +1,50 @@
+"""``gatecalc coverage``: which numerals of a document are accounted for."""
+
+from __future__ import annotations
+
+import click
+
+from gatecalc.report import format_option, print_json
+
+
+@click.command()
+@click.argument("document")
+@click.argument("packs", nargs=-1, required=True, metavar="PACK...")
+@click.option("--show", is_flag=True, help="Print the lines with what is not accounted for underlined.")
+@format_option()
+def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> int:
+    """Tell which numerals of DOCUMENT the packs check, which are givens or labels, and which nobody accounts for.
+
+    Exits with 1 when a numeral is unaccounted for.
+
+    \b
+    gatecalc coverage chapter.txt worked_examples/chapter.toml
+    """
+    from gatecalc.claims import find_packs, read_pack
+    from gatecalc.coverage import coverage
+    from gatecalc.documents import read_document
+
+    text = read_document(document)
+    found = coverage(text, [read_pack(path) for path in find_packs(packs)])
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if format == "json":
+        print_json(found)
+        return 1 if found.unaccounted else 0
+    by_line: dict[int, list[tuple[int, str]]] = {}
+    for numeral in found.unaccounted:
+        by_line.setdefault(numeral.line, []).append((numeral.column, numeral.text))
+    for line, numerals in by_line.items():
+        if show:
+            marks = [" "] * len(text.lines[line - 1])
+            for column, numeral_text in numerals:
+                marks[column - 1 : column - 1 + len(numeral_text)] = "^" * len(numeral_text)
+            click.echo(f"{document}:{line}:\n{text.lines[line - 1]}\n{''.join(marks).rstrip()}")
+        else:
+            for column, numeral_text in numerals:
+                click.echo(f"{document}:{line}:{column}: unaccounted: {numeral_text}")
+    click.echo(
+        f"{found.numerals} numerals: {found.checked} checked, {found.given} given, {found.label} labels,"
+        f" {len(found.unaccounted)} unaccounted for"
+    )
+    return 1 if found.unaccounted else 0

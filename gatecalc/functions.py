@@ -1,0 +1,274 @@
+"""The functions that a claim may call: one row each, with a signature, an example and the example's value.
+
+A row is made by the decorator :func:`function`; ``gatecalc value --list`` prints the table, and a test evaluates every
+example. Rows call the rest of gatecalc and load it only when they are called.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from functools import reduce
+from typing import Any, NamedTuple, TypeVar
+
+from gatecalc.elementwise import ELEMENTWISE
+from gatecalc.errors import GatecalcError, Undecided, shorten
+from gatecalc.precise import PI, Real, apply, compare, primitive
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+MAX_ITEMS = 100_000  # of a list
+
+
+class Function(NamedTuple):
+    """One function of the language of claims.
+
+    Attributes:
+        name: As it is called.
+        call: What computes it.
+        signature: Its arguments, as they are written.
+        title: What it is, one line.
+        example: A call.
+        value: What that call gives, as a printed figure or a formula.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    signature: str
+    title: str
+    example: str
+    value: str
+
+
+FUNCTIONS: dict[str, Function] = {}
+
+
+def function(example: str, value: str, name: str | None = None) -> Callable[[Call], Call]:
+    """Return the decorator that puts a function into the table under its own name."""
+
+    def register(call: Call) -> Call:
+        key = name or call.__name__.rstrip("_")
+        if key in FUNCTIONS:
+            raise ValueError(f"function '{key}' is defined twice")
+        parameters = inspect.signature(call).parameters.values()
+        signature = ", ".join(
+            f"*{p.name}"
+            if p.kind is p.VAR_POSITIONAL
+            else f"{p.name}=..."
+            if p.kind is p.VAR_KEYWORD
+            else p.name
+            if p.default is p.empty
+            else f"{p.name}={p.default!r}"
+            for p in parameters
+        )
+        title = " ".join((call.__doc__ or "").split("\n\n")[0].split())
+        FUNCTIONS[key] = Function(key, call, f"{key}({signature})", title, example, value)
+        return call
+
+    return register
+
+
+def real(value: Any, what: str = "this") -> Real:
+    """Return a value that must be a number."""
+    if isinstance(value, Real):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise GatecalcError(f"value: {what} is {describe(value)}, where a number is needed")
+    return Real.number(value)
+
+
+def integer(value: Any, what: str, least: int | None = None) -> int:
+    """Return a value that must be an integer, and not below ``least``."""
+    number = real(value, what).integer
+    if number is None:
+        raise GatecalcError(f"value: {what} is {describe(value)}, where an integer is needed")
+    if least is not None and number < least:
+        raise GatecalcError(f"value: {what} is {number}, and must be at least {least}")
+    return number
+
+
+def items(value: Any, what: str = "this") -> list[Any]:
+    """Return a value that must be a list."""
+    if isinstance(value, list):
+        return value
+    raise GatecalcError(f"value: {what} is {describe(value)}, where a list is needed", help="write it as [1, 0, 0]")
+
+
+def describe(value: Any) -> str:
+    """Name a value for an error message."""
+    if isinstance(value, Real):
+        return shorten(str(value.tree()), 30) if value.exact is not None or value.symbols else "a number"
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str):
+        return f"the text '{shorten(value, 30)}'"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def elementwise(call: Callable[..., Any], *args: Any) -> Any:
+    """Apply a function of numbers to lists of equal length, item by item; a number goes with every item."""
+    lengths = {len(argument) for argument in args if isinstance(argument, list)}
+    if not lengths:
+        return call(*(real(argument) for argument in args))
+    if len(lengths) > 1:
+        raise GatecalcError(f"shape: lists of {' and '.join(map(str, sorted(lengths)))} items do not fit together")
+    return [
+        elementwise(call, *(argument[position] if isinstance(argument, list) else argument for argument in args))
+        for position in range(lengths.pop())
+    ]
+
+
+def _elementwise_row(name: str, title: str, example: str, value: str) -> None:
+    def call(a: Any) -> Any:
+        return elementwise(lambda number: apply(name, number), a)
+
+    FUNCTIONS[name] = Function(name, call, f"{name}(a)", title, example, value)
+
+
+for _row in ELEMENTWISE.values():
+    _title = f"Elementwise: {_row.definition or 'a primitive'}."
+    _elementwise_row(_row.name, _title, f"{_row.name}(0.5)", _row.at_half)
+
+
+@function("symbol('H')", "H")
+def symbol(name: str) -> Real:
+    """A symbol, for formulas that hold for every value of it."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise GatecalcError(f"value: {describe(name)} is not the name of a symbol", help="write symbol('H')")
+    return Real.symbol(name)
+
+
+@function("floor(2.7)", "2")
+def floor(a: Any) -> Any:
+    """The greatest integer that is not above."""
+    return elementwise(lambda number: primitive("floor", number), a)
+
+
+@function("ceil(2.1)", "3")
+def ceil(a: Any) -> Any:
+    """The least integer that is not below."""
+    return elementwise(lambda number: -primitive("floor", -number), a)
+
+
+@function("log2(1024)", "10")
+def log2(a: Any) -> Any:
+    """The logarithm to base 2."""
+    return elementwise(lambda number: _logarithm(number, 2), a)
+
+
+@function("log10(0.001)", "-3")
+def log10(a: Any) -> Any:
+    """The logarithm to base 10."""
+    return elementwise(lambda number: _logarithm(number, 10), a)
+
+
+def _logarithm(number: Real, base: int) -> Real:
+    value = number.fraction
+    if value is not None and value > 0:  # a power of the base is exact
+        power, rest = 0, value if value >= 1 else 1 / value
+        while rest % base == 0:
+            rest, power = rest / base, power + 1
+        if rest == 1:
+            return Real.number(power if value >= 1 else -power)
+    return primitive("log", number) / primitive("log", Real.number(base))
+
+
+def _numbers(args: tuple[Any, ...], what: str) -> list[Real]:
+    values = args[0] if len(args) == 1 and isinstance(args[0], list) else list(args)
+    flat: list[Real] = []
+    stack = list(reversed(values))
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack.extend(reversed(value))
+        else:
+            flat.append(real(value, what))
+    return flat
+
+
+@function("sum([1, 2, 3])", "6")
+def sum_(*numbers: Any) -> Real:
+    """The sum of a list, or of the arguments."""
+    return reduce(lambda a, b: a + b, _numbers(numbers, "a term of sum"), Real.number(0))
+
+
+@function("product([2, 3, 4])", "24")
+def product(*numbers: Any) -> Real:
+    """The product of a list, or of the arguments."""
+    return reduce(lambda a, b: a * b, _numbers(numbers, "a factor of product"), Real.number(1))
+
+
+@function("mean([1, 2, 4])", "2.333")
+def mean(*numbers: Any) -> Real:
+    """The mean of a list, or of the arguments."""
+    values = _numbers(numbers, "an item of mean")
+    if not values:
+        raise GatecalcError("value: the mean of nothing is not defined")
+    return sum_(values) / len(values)
+
+
+@function("norm([3, 4])", "5")
+def norm(*numbers: Any) -> Real:
+    """The Euclidean norm of a list."""
+    return primitive("sqrt", sum_([number * number for number in _numbers(numbers, "an item of norm")]))
+
+
+def _extreme(numbers: list[Real], side: int) -> Real:
+    if not numbers:
+        raise GatecalcError("value: there is nothing to compare")
+    best = numbers[0]
+    for number in numbers[1:]:
+        if compare(number, best)[0] == side:
+            best = number
+    return best
+
+
+@function("max([1, 3, 2])", "3")
+def max_(*numbers: Any) -> Real:
+    """The largest of a list, or of the arguments."""
+    return _extreme(_numbers(numbers, "an item of max"), 1)
+
+
+@function("min(1/3, 0.3333)", "0.3333")
+def min_(*numbers: Any) -> Real:
+    """The smallest of a list, or of the arguments."""
+    return _extreme(_numbers(numbers, "an item of min"), -1)
+
+
+@function("len([1, 0, 0, 0])", "4")
+def len_(values: list[Any]) -> Real:
+    """How many items a list has."""
+    return Real.number(len(items(values, "the argument of len")))
+
+
+@function("repeat(0, 3)", "[0, 0, 0]")
+def repeat(value: Any, times: Any) -> list[Any]:
+    """A list of the same value, so many times."""
+    count = integer(times, "the number of times", 0)
+    if count > MAX_ITEMS:
+        raise Undecided(f"a list of {count} items is beyond the limit of {MAX_ITEMS}")
+    return [value] * count
+
+
+@function("concatenate([1], repeat(0, 3))", "[1, 0, 0, 0]")
+def concatenate(*lists: Any) -> list[Any]:
+    """One list of all the items."""
+    joined = [item for value in lists for item in items(value, "an argument of concatenate")]
+    if len(joined) > MAX_ITEMS:
+        raise Undecided(f"a list of {len(joined)} items is beyond the limit of {MAX_ITEMS}")
+    return joined
+
+
+@function("rounded(sigmoid(3), 4)", "0.9526")
+def rounded(a: Any, digits: Any) -> Any:
+    """The number rounded to so many digits after the point, as a document would have printed it."""
+    places = integer(digits, "the number of digits", 0)
+    if places > 1000:
+        raise Undecided(f"{places} digits are beyond the limit of 1000")
+    return elementwise(lambda number: Real.number(Fraction(number.decimal(places))), a)
+
+
+CONSTANTS: dict[str, Any] = {"pi": PI}

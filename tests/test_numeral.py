@@ -1,0 +1,133 @@
+"""Printed figures: what they say and which numbers they stand for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatecalc.errors import GatecalcError
+from gatecalc.numeral import bounds, read, read_all
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "low", "high"),
+    [
+        ("0.3784", "0.3784", "0.37835", "0.37845"),
+        ("0.50", "0.5", "0.495", "0.505"),
+        ("180", "180", "179.5", "180.5"),
+        ("86,272", "86272", "86271.5", "86272.5"),
+        ("20{,}480", "20480", "20479.5", "20480.5"),
+        ("12 345 678", "12345678", "12345677.5", "12345678.5"),
+        ("-0.029", "-0.029", "-0.0295", "-0.0285"),
+        ("\u22120.029", "-0.029", "-0.0295", "-0.0285"),
+        ("-0.000", "0", "-0.0005", "0"),
+        ("+0.000", "0", "0", "0.0005"),
+        ("0.000", "0", "-0.0005", "0.0005"),
+        (".25", "0.25", "0.245", "0.255"),
+        ("9.5e-7", "0.00000095", "0.000000945", "0.000000955"),
+        ("9.5 \u00d7 10^-7", "0.00000095", "0.000000945", "0.000000955"),
+        ("9.5 \u00d7 10\u207b\u2077", "0.00000095", "0.000000945", "0.000000955"),
+        (r"9.5 \times 10^{-7}", "0.00000095", "0.000000945", "0.000000955"),
+        ("about 400,000", "400000", "360000", "440000"),
+        ("roughly 140 million", "140000000", "135000000", "145000000"),
+        ("~0.50", "0.5", "0.495", "0.505"),
+        ("about 12", "12", "11.5", "12.5"),
+        ("nearly eight times", "8", "7.5", "8.5"),
+        ("about 4", "4", "3.6", "4.4"),
+        ("a hundred and forty million", "140000000", "139500000", "140500000"),
+        ("a billion times", "1000000000", "500000000", "1500000000"),
+        ("twenty five", "25", "24.5", "25.5"),
+        ("seventeen years", "17", "16.5", "17.5"),
+        ("twice", "2", "1.5", "2.5"),
+        ("exactly twice", "2", "2", "2"),
+        ("a third", "1/3", "1/3", "1/3"),
+        ("three quarters", "3/4", "3/4", "3/4"),
+        ("about a third", "1/3", "3/10", "11/30"),
+        ("19x", "19", "18.5", "19.5"),
+        ("400K", "400000", "399500", "400500"),
+        ("2.5 million", "2500000", "2450000", "2550000"),
+    ],
+)
+def test_a_figure_stands_for_the_numbers_that_round_to_it(text: str, value: str, low: str, high: str) -> None:
+    """Its digits are its tolerance, and a hedge widens it by the last digit that it commits to."""
+    numeral = read(text)
+    assert numeral.value == Fraction(value)
+    assert bounds(numeral) == (Fraction(low), Fraction(high))
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("38 percent", [Fraction(1, 100)]),
+        ("38%", [Fraction(1, 100)]),
+        (r"5.8\%", [Fraction(1, 100)]),
+        ("seventy five percent", [Fraction(1, 100)]),
+        ("8.4 MB", [Fraction(10**6), Fraction(2**20)]),
+        ("24 kilobytes", [Fraction(1000), Fraction(1024)]),
+        ("512 KiB", [Fraction(1024)]),
+        ("480 bytes", [Fraction(1)]),
+        ("1,664 parameters", [Fraction(1)]),
+    ],
+)
+def test_a_unit_is_read_in_every_way_that_people_mean_it(text: str, readings: list[Fraction]) -> None:
+    """A percent is a hundredth; a kilobyte is 1000 or 1024 bytes."""
+    assert [factor for _, factor in read(text).readings] == readings
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("under 5 percent", "<"),
+        ("less than 3", "<"),
+        ("fewer than ten", "<"),
+        ("more than ten thousand", ">"),
+        ("over 1.2", ">"),
+        ("at most 3", "<="),
+        ("up to 4", "<="),
+        ("at least 3", ">="),
+        ("\u2265 3", ">="),
+    ],
+)
+def test_words_of_order_are_inequalities(text: str, relation: str) -> None:
+    """Under, over, at most, at least."""
+    assert read(text).relation == relation
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("[1.0, 0.4]", [1, "0.4"]),
+        ("20 \u00d7 3", [20, 3]),
+        (r"20\times3", [20, 3]),
+        ("torch.Size([64, 8])", [64, 8]),
+        ("(1, 4, 16)", [1, 4, 16]),
+        ("(0.9,0.1)", ["0.9", "0.1"]),
+        ("(1,024, 80)", [1024, 80]),
+        ("9.5 \u00d7 10^-7", ["0.00000095"]),
+    ],
+)
+def test_several_figures_are_read_together(text: str, values: list[int | str]) -> None:
+    """Vectors, shapes and sizes."""
+    assert [numeral.value for numeral in read_all(text)] == [Fraction(value) for value in values]
+
+
+@pytest.mark.parametrize("text", ["", "many", "a", "about", "3 of 4", "9" * 2000, "1e99999", "H = 6"])
+def test_what_is_no_figure_is_refused(text: str) -> None:
+    """Never read as something else."""
+    with pytest.raises(GatecalcError):
+        read(text)
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(0, 9), st.booleans())
+def test_a_printed_decimal_is_read_back(digits: int, places: int, grouped: bool) -> None:
+    """With and without thousands separators."""
+    sign = "-" if digits < 0 else ""
+    text = str(abs(digits)).rjust(places + 1, "0")
+    whole, part = (text[:-places], text[-places:]) if places else (text, "")
+    whole = f"{int(whole):,}" if grouped else whole
+    numeral = read(f"{sign}{whole}{'.' if part else ''}{part}")
+    assert numeral.value == Fraction(digits, 10**places)
+    assert numeral.step == Fraction(1, 10**places)
