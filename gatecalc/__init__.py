@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from gatecalc.check import value as value
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
+    from gatecalc.trace import trace as trace
 
 __version__ = "0.1.0"
 
@@ -26,16 +29,30 @@ _PUBLIC = {
     "cell": "cell",
     "check": "check",
     "value": "check",
+    "trace": "trace",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'gatecalc' has no attribute '{name}'")
-    value = getattr(import_module(f"gatecalc.{_PUBLIC[name]}"), name)
-    globals()[name] = value  # a function goes before a module of the same name
-    return value
+class _Package(ModuleType):
+    """The package: loads a public name when it is asked for.
+
+    ``gatecalc.cell`` is the function, whether or not the module of the same name has been imported; the module is there
+    for ``from gatecalc.cell import ...``.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _PUBLIC:
+            raise AttributeError(f"module 'gatecalc' has no attribute '{name}'")
+        value = getattr(import_module(f"gatecalc.{_PUBLIC[name]}"), name)
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *_PUBLIC})
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+sys.modules[__name__].__class__ = _Package

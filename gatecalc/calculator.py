@@ -158,11 +158,10 @@ class Calculation:
         if not hasattr(owner, "__getitem__") or isinstance(owner, str):
             raise GatecalcError(f"value: {describe(owner)} has no items")
         position = integer(key, "the index")
-        first = getattr(owner, "first", 0)
-        if not first <= position < first + len(owner):
+        if isinstance(owner, list) and not 0 <= position < len(owner):
             raise GatecalcError(
-                f"value: there is no item {position}; they count from {first} to {first + len(owner) - 1}"
-                if len(owner)
+                f"value: there is no item {position}; they count from 0 to {len(owner) - 1}"
+                if owner
                 else "value: there is no item in it"
             )
         return as_value(owner[position])

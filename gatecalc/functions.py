@@ -271,4 +271,12 @@ def rounded(a: Any, digits: Any) -> Any:
     return elementwise(lambda number: Real.number(Fraction(number.decimal(places))), a)
 
 
+@function("trace('lstm', x=[1, 0], W_i=4, b_i=-2, W_g=2, b_f=3).c[2]", "0.8088")
+def trace(cell: str, x: Any, **weights: Any) -> Any:
+    """A cell run by hand: trace(...).c[2] is c at step 2. Weights and initial states (c_prev) not given are 0."""
+    from gatecalc.trace import trace as run
+
+    return run(cell, x=x, **weights)
+
+
 CONSTANTS: dict[str, Any] = {"pi": PI}
