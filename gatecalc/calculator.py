@@ -7,6 +7,7 @@ gatecalc, of which a formula may read the public attributes and index the steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
@@ -212,7 +213,7 @@ def as_value(result: Any) -> Any:
     """Return what a function gave as a value of the language: exact numbers become Reals, tuples lists."""
     if isinstance(result, bool | str | Real) or result is None:
         return result
-    if hasattr(result, "numerator") and hasattr(result, "denominator"):
+    if isinstance(result, int | Fraction):
         return Real.number(result)
     if isinstance(result, list) or (isinstance(result, tuple) and not hasattr(result, "_fields")):
         return [as_value(item) for item in result]

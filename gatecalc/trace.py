@@ -89,9 +89,9 @@ class Trace:
         return [name] if width == 1 else [f"{name}[{element}]" for element in range(width)]
 
     def __getattr__(self, name: str) -> Steps:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return self[name]
+        if name.startswith("_") or name not in self._steps:
+            raise AttributeError(f"the trace of '{self.cell}' has no '{name}'")
+        return self._steps[name]
 
     def __getitem__(self, name: str) -> Steps:
         if name not in self._steps:
