@@ -7,7 +7,7 @@ example. Rows call the rest of gatecalc and load it only when they are called.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
 from typing import Any, NamedTuple, TypeVar
@@ -89,9 +89,9 @@ def integer(value: Any, what: str, least: int | None = None) -> int:
 
 
 def items(value: Any, what: str = "this") -> list[Any]:
-    """Return a value that must be a list."""
-    if isinstance(value, list):
-        return value
+    """Return a value that must be a list, or the steps of a trace."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(value)
     raise GatecalcError(f"value: {what} is {describe(value)}, where a list is needed", help="write it as [1, 0, 0]")
 
 
@@ -110,6 +110,7 @@ def describe(value: Any) -> str:
 
 def elementwise(call: Callable[..., Any], *args: Any) -> Any:
     """Apply a function of numbers to lists of equal length, item by item; a number goes with every item."""
+    args = tuple(list(a) if isinstance(a, Sequence) and not isinstance(a, str) else a for a in args)
     lengths = {len(argument) for argument in args if isinstance(argument, list)}
     if not lengths:
         return call(*(real(argument) for argument in args))
@@ -177,13 +178,12 @@ def _logarithm(number: Real, base: int) -> Real:
 
 
 def _numbers(args: tuple[Any, ...], what: str) -> list[Real]:
-    values = args[0] if len(args) == 1 and isinstance(args[0], list) else list(args)
     flat: list[Real] = []
-    stack = list(reversed(values))
+    stack = list(reversed(args))
     while stack:
         value = stack.pop()
-        if isinstance(value, list):
-            stack.extend(reversed(value))
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            stack.extend(reversed(list(value)))
         else:
             flat.append(real(value, what))
     return flat
@@ -277,6 +277,62 @@ def trace(cell: str, x: Any, **weights: Any) -> Any:
     from gatecalc.trace import trace as run
 
     return run(cell, x=x, **weights)
+
+
+def _filled(formula: Any, cell: str, **widths: Any) -> Any:
+    """Fill widths into a count: integers, or symbols for a formula that holds for every width."""
+    needed = formula.names
+    given = {key: _width(value, key) for key, value in widths.items() if value is not None}
+    missing = [key for key in needed if key not in given]
+    if missing:
+        raise GatecalcError(f"value: {cell} has a width {missing[0]}, which is not given", help=f"add {missing[0]}=...")
+    return formula(**{key: given[key] for key in needed})
+
+
+def _width(value: Any, what: str) -> Any:
+    number = real(value, what)
+    return number if number.symbols else integer(number, f"the width {what}", 0)
+
+
+@function("parameters('lstm', 3, 5, bias='single')", "180")
+def parameters(cell: str, D: Any, H: Any, bias: str = "single", P: Any = None) -> Any:  # noqa: N803
+    """How many trained numbers a cell has: bias is single, double (PyTorch) or none; widths may be symbols."""
+    from gatecalc.counting import parameters as count
+
+    return _filled(count(cell, bias), cell, D=D, H=H, P=P)
+
+
+@function("macs('lstm', 3, 5)", "160")
+def macs(cell: str, D: Any, H: Any, P: Any = None) -> Any:  # noqa: N803
+    """How many multiply-accumulates a step of one sequence takes in its matrix products."""
+    from gatecalc.counting import macs as count
+
+    return _filled(count(cell), cell, D=D, H=H, P=P)
+
+
+@function("stored('lstm', 3, 5, scheme='written')", "30")
+def stored(cell: str, D: Any, H: Any, scheme: str = "written", P: Any = None) -> Any:  # noqa: N803
+    """How many numbers a step of one sequence stores for the backward pass, under a named scheme."""
+    from gatecalc.counting import stored as count
+
+    return _filled(count(cell, scheme), cell, D=D, H=H, P=P)
+
+
+@function("fair_width('gru', 180, 3).width", "6")
+def fair_width(cell: str, target: Any, D: Any, bias: str = "single", match: str = "parameters") -> Any:  # noqa: N803
+    """The width at which a cell has so many parameters (or macs): .exact, .width, .below, .above, .root, .equation."""
+    from gatecalc.fair import fair_width as solve
+
+    return solve(cell, integer(target, "the target", 1), input=integer(D, "D", 0), bias=bias, match=match)
+
+
+@function("layout('lstm', 'pytorch', 3, 5).tensors['weight_ih_l0']", "[20, 3]")
+def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # noqa: N803
+    """How a framework lays out a cell's weights: .tensors, .gates, .parameters, and .rows of each gate."""
+    from gatecalc.layouts import layout as look_up
+
+    projection = None if P is None else integer(P, "P", 1)
+    return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
 
 
 CONSTANTS: dict[str, Any] = {"pi": PI}
