@@ -132,14 +132,14 @@ def _account(
     """Yield each numeral of a line with what accounts for it."""
     left = Counter(claimed)
     kinds: dict[Numeral, str | None] = {}
-    for numeral in numerals:
+    named = dict(declared)
+    for numeral in sorted(numerals, key=lambda each: each.column in named):  # those that only a claim can account for
         key = _key(numeral.text)
         if left[key] > 0:
             left[key] -= 1
             kinds[numeral] = CHECKED
-    for numeral in numerals:
-        if numeral not in kinds:
-            kinds[numeral] = dict(declared).get(numeral.column)
+        else:
+            kinds[numeral] = named.get(numeral.column)
     for numeral in numerals:
         if kinds[numeral] is None:
             pieces = _spell(_key(numeral.text), left)
