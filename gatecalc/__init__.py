@@ -11,9 +11,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gatecalc.architecture import count as count
     from gatecalc.cell import cell as cell
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
+    from gatecalc.fair import fair_width as fair_width
 
 __version__ = "0.1.0"
 
@@ -22,6 +24,8 @@ _PUBLIC = {
     "GatecalcError": "errors",
     "Undecided": "errors",
     "cell": "cell",
+    "count": "architecture",
+    "fair_width": "fair",
 }
 
 
