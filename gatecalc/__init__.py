@@ -13,12 +13,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gatecalc.architecture import count as count
     from gatecalc.cell import cell as cell
     from gatecalc.check import check as check
     from gatecalc.check import value as value
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
     from gatecalc.trace import trace as trace
+    from gatecalc.fair import fair_width as fair_width
 
 __version__ = "0.1.0"
 
@@ -30,6 +32,8 @@ _PUBLIC = {
     "check": "check",
     "value": "check",
     "trace": "trace",
+    "count": "architecture",
+    "fair_width": "fair",
 }
 
 

@@ -1,0 +1,184 @@
+"""``gatecalc fair``: the width at which two cells are a fair comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gatecalc.commands import _options as shared
+from gatecalc.errors import GatecalcError
+from gatecalc.report import format_option, print_json, table
+
+if TYPE_CHECKING:
+    from gatecalc.fair import Fair, Problem
+
+SUFFIXES = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+
+
+@click.command()
+@click.argument("cells", nargs=-1, metavar="[REFERENCE:WIDTH] CELL")
+@shared.input_option
+@shared.bias_option
+@click.option("--match", metavar="parameters|macs|stored", default="parameters", help="What must be equal.")
+@click.option("--scheme", metavar="NAME", default="written", help="The storage scheme, with --match stored.")
+@click.option("--budget", metavar="NUMBER", help="A number to be met, as 180 or 24M, instead of a reference.")
+@click.option("--all", "every", is_flag=True, help="Every built-in cell at its fair width, and what then differs.")
+@click.option("--width", metavar="FIRST..LAST", help="All exact matches for reference widths from FIRST to LAST.")
+@click.option("--solve", metavar="hidden|input|layers|projection", default="hidden", help="The width to look for.")
+@click.option("--hidden", type=shared.WHOLE, metavar="H", help="Hidden width of CELL, when another one is looked for.")
+@shared.layers_option
+@shared.bidirectional_option
+@click.option("--projection", type=shared.WHOLE, metavar="P", help="P of the cells that have one.")
+@shared.around_options
+@format_option()
+def command(
+    format: str, cells: tuple[str, ...], budget: str | None, every: bool, width: str | None, **given: Any
+) -> None:
+    """Find the width of CELL at which it costs what REFERENCE costs at WIDTH, or what a budget allows.
+
+    \b
+    gatecalc fair lstm:5 gru --input 3
+    gatecalc fair lstm:5 --all --input 3 --bias double
+    gatecalc fair lstm gru --input 3 --width 1..512
+    gatecalc fair --budget 24M lstm --input 80 --layers 2 --readout 1000
+
+    The count is a polynomial in the width and is solved in whole numbers, so the answer is proved: one width, or the
+    two around it.
+    """
+    from gatecalc import fair
+    from gatecalc.cell import cell
+
+    problem = fair.Problem(**given)
+    target: Any = _budget(budget) if budget is not None else None
+    expected = (budget is None) + (not every)
+    if len(cells) != expected:
+        raise GatecalcError(
+            f"fair: {len(cells)} cells are given, and {expected} needed",
+            help="write 'gatecalc fair lstm:5 gru --input 3'; see gatecalc fair --help",
+        )
+    if width is not None:
+        if every or budget is not None:
+            raise GatecalcError(
+                "--width: a range of widths is that of one reference",
+                help="write 'gatecalc fair lstm gru --input 3 --width 1..512'",
+            )
+        _sweep(format, problem, cells[0].partition(":")[0], cells[1], width)
+        return
+    if target is None:
+        target = fair.parse_reference(cells[0])
+    if every:
+        _every(format, problem, target)
+        return
+    found = fair.solved(problem, cell(cells[-1]), target)
+    if format == "json":
+        print_json(found)
+    else:
+        click.echo("\n".join(_lines(found)))
+
+
+def _lines(found: Fair) -> list[str]:
+    what = (
+        "MACs per step"
+        if found.match == "macs"
+        else f"{found.match} numbers per step"
+        if found.match == "stored"
+        else found.match
+    )
+    start = (
+        f"{found.reference}: {found.target_formula} = {found.target:,} {what}"
+        if found.reference
+        else f"budget: {found.target:,} {what}"
+    )
+    lines = [f"{start}, bias rule '{found.bias}'", f"{found.cell}: {found.equation}"]
+    solving = f"  {found.quadratic}"
+    if found.discriminant is not None:
+        solving += f", discriminant {found.discriminant}"
+    root = found.root_formula if found.root_formula == str(found.root) else f"{found.root_formula} = {found.root}"
+    lines += [solving, f"  {found.solve} = {root}"]
+    if found.exact:
+        lines.append(f"exact: {found.solve} = {found.width}")
+    elif found.below and found.above:
+        lines.append("no whole number; the two around it:")
+        rows = [
+            (f"  {found.solve} = {at.width}", f"{at.value:,}", _error(at.value, found.target))
+            for at in (found.below, found.above)
+        ]
+        lines.append(table(rows, right="lrr"))
+    return lines
+
+
+def _error(value: int, target: int) -> str:
+    """Return the difference and its share in percent, to two places, in whole numbers."""
+    difference = value - target
+    hundredths = (abs(difference) * 20_000 + target) // (2 * target)
+    sign = "+" if difference > 0 else "-" if difference < 0 else ""
+    return f"{sign}{abs(difference):,} ({sign}{hundredths // 100}.{hundredths % 100:02}%)"
+
+
+def _every(format: str, problem: Problem, target: Any) -> None:
+    from gatecalc import fair
+
+    rows = fair.comparison(problem, target)
+    if format == "json":
+        print_json({"target": rows[0].target, "match": problem.match, "cells": rows})
+        return
+    click.echo(f"{rows[0].target:,} {problem.match}, bias rule '{problem.bias}'; the nearest width of each cell")
+    header = ("cell", rows[0].solve, problem.match, "off by", "parameters", "MACs", f"stored, {problem.scheme}")
+    body = [
+        (
+            row.cell,
+            row.width,
+            f"{row.value:,}",
+            _error(row.value, row.target) if row.value != row.target else "exact",
+            f"{row.parameters:,}",
+            f"{row.macs:,}",
+            f"{row.stored:,}",
+        )
+        for row in rows
+    ]
+    click.echo(table(body, header, right="lrrrrrr"))
+
+
+def _sweep(format: str, problem: Problem, reference: str, of: str, text: str) -> None:
+    from gatecalc.cell import cell
+    from gatecalc.fair import exact_matches
+
+    first, dots, last = text.partition("..")
+    if not dots or not (first.isdigit() and last.isdigit()) or len(last) > 30 or not 1 <= int(first) <= int(last):
+        raise GatecalcError(f"--width: '{text[:40]}' is not a range", help="write it as in '--width 1..512'")
+    if int(last) - int(first) > 50_000_000:
+        raise GatecalcError("--width: the range has more than 50,000,000 widths", help="take a shorter one")
+    found = exact_matches(problem, cell(reference), cell(of), int(first), int(last))
+    if format == "json":
+        print_json(
+            {
+                "reference": reference,
+                "cell": of,
+                "match": problem.match,
+                "matches": [{"reference_width": r, "width": w, "value": v} for r, w, v in found],
+            }
+        )
+        return
+    click.echo(
+        f"{len(found)} exact matches of {reference}:{text} and {of} in {problem.match}, bias rule '{problem.bias}'"
+    )
+    if found:
+        click.echo(
+            table([(f"{r:,}", f"{w:,}", f"{v:,}") for r, w, v in found], (reference, of, problem.match), right="rrr")
+        )
+
+
+def _budget(text: str) -> int:
+    """Read ``180``, ``24M`` or ``1.5k``; a budget is a whole number."""
+    number = text.strip().replace("_", "").replace(",", "")
+    power = SUFFIXES.get(number[-1:], 1)
+    digits = number[:-1] if power > 1 else number
+    whole, _, part = digits.partition(".")
+    if not (whole + part).isascii() or not (whole + part).isdigit() or len(digits) > 1_000:
+        raise GatecalcError(f"--budget: '{text[:60]}' is not a number", help="write it as 180, 24M or 1.5k")
+    value: int
+    value, rest = divmod(int(whole + part) * power, 10 ** len(part))
+    if rest:
+        raise GatecalcError(f"--budget: '{text[:60]}' is not a whole number", help="a budget counts things: round it")
+    return value
