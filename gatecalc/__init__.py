@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from gatecalc.check import value as value
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
-    from gatecalc.trace import trace as trace
     from gatecalc.fair import fair_width as fair_width
+    from gatecalc.trace import trace as trace
 
 __version__ = "0.1.0"
 

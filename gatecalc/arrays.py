@@ -30,7 +30,12 @@ class Slot(NamedTuple):
         return self.stop - self.start
 
     def overlaps(self, other: object) -> bool:
-        return isinstance(other, Slot) and self.space == other.space and self.start < other.stop and other.start < self.stop
+        return (
+            isinstance(other, Slot)
+            and self.space == other.space
+            and self.start < other.stop
+            and other.start < self.stop
+        )
 
 
 Operand = Slot | float
@@ -68,7 +73,16 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "abs": np.absolute,
     "step": _step,
 }
-_EXACT = {"exp": math.exp, "log": math.log, "sqrt": math.sqrt, "tanh": math.tanh, "sin": math.sin, "cos": math.cos, "atan": math.atan, "erf": math.erf}
+_EXACT = {
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "tanh": math.tanh,
+    "sin": math.sin,
+    "cos": math.cos,
+    "atan": math.atan,
+    "erf": math.erf,
+}
 _FOLD: dict[str, Callable[..., float]] = {**_EXACT, "abs": abs, "step": lambda a: float(a > 0)}
 
 
@@ -149,7 +163,11 @@ class _Assignment:
     def run(self, tree: Tree) -> None:
         self._count(tree)
         self.uses[tree] += 1
-        self.pending = sum(count for node, count in self.uses.items() if node.op == "name" and self.target.overlaps(self.places.get(node.value)))
+        self.pending = sum(
+            count
+            for node, count in self.uses.items()
+            if node.op == "name" and self.target.overlaps(self.places.get(node.value))
+        )
         value = self._value(tree, root=True)
         if value != self.target:
             self.program.emit(np.positive, (value,), self.target)
@@ -181,7 +199,12 @@ class _Assignment:
             exponent = constant(tree.args[1])
             if exponent == 2:
                 return self._call(tree, np.square, tree.args[:1], root)
-            return self._call(tree, np.reciprocal if exponent == -1 else np.power, tree.args[:1] if exponent == -1 else tree.args, root)
+            return self._call(
+                tree,
+                np.reciprocal if exponent == -1 else np.power,
+                tree.args[:1] if exponent == -1 else tree.args,
+                root,
+            )
         function = PRIMITIVES[tree.value] if tree.op == "call" else {"neg": np.negative, "/": np.divide}[tree.op]
         return self._call(tree, function, tree.args, root)
 
@@ -216,7 +239,12 @@ class _Assignment:
                 self.program.release(result)
                 if self.in_target is tree:
                     self.in_target = None
-            result = self._emit(tree, minus if negative else plus, (left if result is None else result, right), root and position == len(rest) - 1)
+            result = self._emit(
+                tree,
+                minus if negative else plus,
+                (left if result is None else result, right),
+                root and position == len(rest) - 1,
+            )
         if result is None:  # a sum whose constants cancel
             self._read(first)
             result = self._emit(tree, np.positive, (left,), root)
@@ -298,4 +326,8 @@ def _can_move(calls: list[Call], first: int, second: int) -> bool:
 
 def power_of_two(value: float) -> bool:
     """Tell whether multiplying by the value is exact in binary floating point."""
-    return value > 0 and Fraction(value).numerator & (Fraction(value).numerator - 1) == 0 and Fraction(value).denominator & (Fraction(value).denominator - 1) == 0
+    return (
+        value > 0
+        and Fraction(value).numerator & (Fraction(value).numerator - 1) == 0
+        and Fraction(value).denominator & (Fraction(value).denominator - 1) == 0
+    )
