@@ -274,9 +274,12 @@ def _python_syntax(source: Source, text: str, mode: str, indent: int = 0) -> Any
         elif not text.strip():
             message, help = "the formula is empty", "write a formula, as in 'sigmoid(3)**20'"
         line = min(error.lineno or 1, text.count("\n") + 1)
-        column = len(
-            (text.splitlines() or [""])[line - 1][: max(0, (error.offset or 1) - 1)].encode("utf-8", "replace")
-        )
+        before = (text.split("\n"))[line - 1]
+        if message == "invalid syntax" and not error.offset:  # Python's way to say that the formula stops too early
+            message = "the formula stops too early"
+        else:
+            before = before[: max(0, (error.offset or 1) - 1)]
+        column = len(before.encode("utf-8", "replace"))
         at = (line, column + (indent if line == 1 else 0))
         raise GatecalcError(f"syntax: {message[0].lower()}{message[1:]}", source.place(at), help) from None
     except (MemoryError, RecursionError, ValueError):
