@@ -335,4 +335,12 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
     return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
 
 
+@function("equation('gru', 'h').text", "(1 - z) * h_prev + z * n")
+def equation(cell: str, name: str) -> Any:
+    """A cell's own equation for one of its vectors, to compare a displayed equation with, in the syntax of cells."""
+    from gatecalc.equations import equation as look_up
+
+    return look_up(cell, name)
+
+
 CONSTANTS: dict[str, Any] = {"pi": PI}
