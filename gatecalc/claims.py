@@ -23,7 +23,7 @@ MAX_PACK = 4_000_000  # characters
 SUFFIX = ".toml"
 
 _KEYS = {
-    "": ("document", "sha256", "note", "times", "given", "define", "claim", "table", "numeral"),
+    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "claim", "table", "numeral"),
     "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
@@ -94,6 +94,7 @@ class Pack(NamedTuple):
     path: str
     document: str
     sha256: str | None
+    numerals: int | None
     scope: Scope
     claims: tuple[Claim, ...]
     declared: tuple[Declared, ...]
@@ -237,7 +238,15 @@ class _Reader:
                 "key: the pack has no claims", Place(self.path), "add a [[claim]] with 'states' and 'of'"
             )
         declared = tuple(self.declared(entry, order) for order, entry in enumerate(self.data.get("numeral", ())))
-        return Pack(self.path, self.data["document"], self.data.get("sha256"), scope, tuple(claims), declared)
+        return Pack(
+            self.path,
+            self.data["document"],
+            self.data.get("sha256"),
+            self.data.get("numerals"),
+            scope,
+            tuple(claims),
+            declared,
+        )
 
     def check_keys(self, table: str, entry: Mapping[str, Any], order: int) -> None:
         for key, value in entry.items():
@@ -253,7 +262,9 @@ class _Reader:
                     self.caret(table, order, key),
                     f'write {key} = "{value}"' if isinstance(value, int | Decimal) else None,
                 )
-            if key in ("line", "times") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            if key in ("line", "times", "numerals") and (
+                not isinstance(value, int) or isinstance(value, bool) or value < 1
+            ):
                 raise GatecalcError(
                     f"type: '{key}' is {_toml_type(value)}, where a number from 1 is needed",
                     self.caret(table, order, key),
