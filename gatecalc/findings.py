@@ -108,7 +108,7 @@ def _every_claim(path: str, report: Report) -> str:
     rows = [
         (
             finding.verdict + ("!" if not finding.as_expected else "*" if finding.is_erratum else ""),
-            f"line {finding.line}" if finding.line else finding.id,
+            finding.id,
             shorten(finding.states, 40),
             shorten(finding.value or "-", 50),
             finding.how or "",
@@ -117,7 +117,7 @@ def _every_claim(path: str, report: Report) -> str:
         for finding in report.claims
         if finding.pack == path
     ]
-    header = ("verdict", "where", "printed", "value", "how", "of")
+    header = ("verdict", "id", "printed", "value", "how", "of")
     return f"{path}\n" + table(rows, header)
 
 
