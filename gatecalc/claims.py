@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -101,7 +102,7 @@ class Pack(NamedTuple):
 
 
 def read_pack(path: str) -> Pack:
-    """Read a pack.
+    """Read a pack, from standard input for ``-``.
 
     Raises:
         GatecalcError: For what is not a pack, with the place in the file and the remedy.
@@ -139,8 +140,11 @@ def _visible(folders: list[str]) -> bool:
 
 def _text(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_PACK + 1)
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_PACK + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(MAX_PACK + 1)
     except OSError as error:
         raise GatecalcError(
             f"file: cannot read it: {(error.strerror or 'error').lower()}",
