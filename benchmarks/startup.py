@@ -43,7 +43,7 @@ def seconds(command: list[str]) -> float:
 def main(runs: int = 21) -> None:
     """Print the table."""
     times: dict[str, list[float]] = {name: [] for name, *_ in ROWS}
-    for name, command, *_ in ROWS:
+    for _, command, *_ in ROWS:
         seconds(command)  # the first run warms the disk
     for _ in range(runs):
         for name, command, *_ in ROWS:

@@ -1,8 +1,8 @@
 """How a formula runs on NumPy: a list of ufunc calls with their outputs given, nothing allocated.
 
 A formula is read as a graph in which equal parts are one node, and becomes :class:`Call` after call, each on
-:class:`Slot` s: places in memory that :mod:`gatecalc.layer` turns into views. No text is generated and nothing is executed but NumPy's own
-functions, looked up by name in one table.
+:class:`Slot` s: places in memory that :mod:`gatecalc.layer` turns into views. No text is generated and nothing is
+executed but NumPy's own functions, looked up by name in one table.
 """
 
 from __future__ import annotations
