@@ -236,7 +236,7 @@ def _check_formula(formula: Tree, origin: Source) -> None:
                 "write the power as 'exp(b * log(a))'",
             )
         if node.op != "@":
-            for argument in node.args:
+            for argument in (formula, *node.args) if node is formula else node.args:
                 if argument.op == "name" and is_matrix(argument.value):
                     raise GatecalcError(
                         f"shape: the matrix '{argument.value}' stands where a vector is needed",
