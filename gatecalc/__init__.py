@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gatecalc.errors import Undecided as Undecided
     from gatecalc.fair import fair_width as fair_width
     from gatecalc.trace import trace as trace
+    from gatecalc.training import train as train
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ _PUBLIC = {
     "check": "check",
     "value": "check",
     "trace": "trace",
+    "train": "training",
     "count": "architecture",
     "fair_width": "fair",
 }
