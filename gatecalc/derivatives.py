@@ -76,17 +76,23 @@ def derivative(formula: Tree, vector: str, own: str | None = None) -> Tree:
     if op == "**" and inner[1] == ZERO:
         return times(args[1], power(args[0], plus(args[1], number(-1))), inner[0])
     if op == "call" and formula.value in ELEMENTWISE and len(args) == 1:
-        if inner[0] == ZERO:
-            return ZERO
-        row = substitute(_rule(formula.value), {"a": args[0], "y": name(own) if own else formula})
-        return times(row, inner[0])
+        return ZERO if inner[0] == ZERO else times(rule(formula.value, args[0], name(own) if own else formula), inner[0])
     raise GatecalcError(
         f"derivative: '{formula}' has none that is known", help="write it with + - * / ** and elementwise functions"
     )
 
 
+def rule(function: str, argument: Tree, value: Tree) -> Tree:
+    """Return the derivative of an elementwise function, in terms of its argument and its own value.
+
+    >>> rule("tanh", parse("W @ x"), name("n"))
+    Tree('1 - n**2')
+    """
+    return substitute(_row(function), {"a": argument, "y": value})
+
+
 @cache
-def _rule(function: str) -> Tree:
+def _row(function: str) -> Tree:
     return parse(ELEMENTWISE[function].derivative)
 
 

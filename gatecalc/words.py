@@ -115,7 +115,7 @@ def total(*summands: Tree) -> Tree:
 
 
 def in_order(product: Tree) -> Tree:
-    """Put sums after the other factors, but leave ``1 - f`` beside its ``f``.
+    """Put the sums that a product begins with behind its other factors.
 
     >>> from gatecalc.language import parse
     >>> in_order(parse("(n - h_prev) * z * (1 - z)"))
@@ -123,12 +123,8 @@ def in_order(product: Tree) -> Tree:
     """
     if product.op != "*":
         return product
-    plain: list[Tree] = []
-    sums: list[Tree] = []
-    for factor in product.args:
-        beside = plain and plain[-1].op == "name" and factor.names() == [plain[-1].value]
-        (sums if factor.op == "+" and not beside else plain).append(factor)
-    return Tree("*", (*plain, *sums))
+    first = next((k for k, factor in enumerate(product.args) if factor.op != "+"), 0)
+    return Tree("*", product.args[first:] + product.args[:first])
 
 
 def paths(tree: Tree, limit: int = MAX_WORDS) -> list[Tree]:
