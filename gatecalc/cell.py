@@ -99,8 +99,8 @@ class Cell:
         return sorted(dict.fromkeys(self.widths.values()))
 
     def jacobian(self, output: str, input: str, **options: Any) -> Any:
-        """Derive d output / d input; see :func:`gatecalc.jacobian.derive`."""
-        from gatecalc.jacobian import derive
+        """Derive d output / d input; see :func:`gatecalc.derivation.derive`."""
+        from gatecalc.derivation import derive
 
         return derive(self, output, input, **options)
 

@@ -248,6 +248,13 @@ class Jacobian:
         return {label: node.formula for label, node in nodes if label != self.input and label.isidentifier()}
 
     @cached_property
+    def given(self) -> set[str]:
+        """The labels of what the first step is given: the nodes of the step before, and what no equation computes."""
+        nodes = self.unrolled.nodes
+        before = set(list(nodes)[: len(self.cell.equations)]) if self.path == "total" else set()
+        return before | (set(self.unrolled.widths) - set(nodes))
+
+    @cached_property
     def named(self) -> dict[str, Tree]:
         """The Jacobians that have a name, {"J_h_1": formula}."""
         return {self.reference(label): formula for label, formula in self.where.items()}
@@ -262,18 +269,18 @@ class Jacobian:
         Raises:
             GatecalcError: When there are more than ``limit``.
         """
+        return [tidy(word) for word in paths(substitute(self.formula, self.named_paths(limit)), limit)]
+
+    def named_paths(self, limit: int = MAX_PATHS) -> dict[str, Tree]:
+        """Return the named Jacobians multiplied out, none in terms of another."""
         inlined: dict[str, Tree] = {}
         for reference, formula in self.named.items():
-            inlined[reference] = total_of_paths(substitute(formula, inlined), limit)
-        return [tidy(word) for word in paths(substitute(self.formula, inlined), limit)]
+            words = paths(substitute(formula, inlined), limit)
+            inlined[reference] = Tree("+", tuple(words)) if len(words) > 1 else words[0]
+        return inlined
 
     def __repr__(self) -> str:
         return f"Jacobian({self.formula})"
-
-
-def total_of_paths(formula: Tree, limit: int) -> Tree:
-    words = paths(formula, limit)
-    return Tree("+", tuple(words)) if len(words) > 1 else words[0] if words else ZERO
 
 
 def _direct_first(words: list[Tree]) -> list[Tree]:
