@@ -81,9 +81,23 @@ class Derivation:
     def explanation(self) -> list[Rule]:
         """The derivation's own log: which rule was applied to which equation, and what came out."""
         return [
-            Rule(entry.vector, f"{entry.vector} = {entry.equation}", entry.rule, str(entry.differential), str(entry.result))
+            Rule(
+                entry.vector,
+                f"{entry.vector} = {entry.equation}",
+                entry.rule,
+                str(entry.differential),
+                str(entry.result),
+            )
             for entry in self._jacobian.log
         ]
+
+    def explain(self) -> str:
+        """Return the derivation step by step, as text."""
+        derived = self._jacobian
+        lines = [f"the change of each vector, from {derived.input} on, in the order in which they are computed:"]
+        for count, (rule, equation, change, result) in enumerate(_steps(derived, UNICODE), 1):
+            lines += ["", f"{count}. {rule}", f"   {equation}", f"   {change}", f"   {result}"]
+        return "\n".join(lines)
 
     def unicode(self) -> str:
         """Return the equation in Unicode, as in ``diag(1 − n²) U``."""
@@ -105,7 +119,7 @@ class Derivation:
 
     def explicit(self, width: int) -> list[list[str]]:
         """Return the matrix written out by SymPy for vectors of ``width``, up to 3: an exact second opinion."""
-        from gatecalc.algebra import explicit_jacobian
+        from gatecalc.explicit import explicit_jacobian
 
         return explicit_jacobian(self._jacobian, width)
 
@@ -170,7 +184,7 @@ def describe(derived: Jacobian, output: str, input: str, check: bool = True) -> 
         latex=latex[0],
         terms=words,
         where=where,
-        gradient=str(gradient(derived)) if derived.by_weight else None,
+        gradient=str(gradient(derived)) if derived.by_weight and words is not None else None,
         layout=_layout(derived),
         notes=notes,
         check=checked,
@@ -180,7 +194,9 @@ def describe(derived: Jacobian, output: str, input: str, check: bool = True) -> 
 
 def _layout(derived: Jacobian) -> str:
     if derived.by_weight:
-        return f"d{derived.input} is a change of {derived.input}, and the formula the change of {derived.output} from it"
+        return (
+            f"d{derived.input} is a change of {derived.input}, and the formula the change of {derived.output} from it"
+        )
     rows, columns = derived.shape
     return f"J[i, j] = d {derived.output}[i] / d {derived.input}[j], {rows} by {columns}"
 
@@ -192,7 +208,11 @@ def gradient(derived: Jacobian) -> Tree:
     Tree('delta @ m.T')
     """
     words = []
-    for term in terms(derived.formula):
+    change = name(str(derived.differential))
+    written = terms(derived.formula)
+    if not all(change in factors(_unsigned(term)) for term in written):  # the weight acts inside a sum, or a named part
+        written = derived.paths()
+    for term in written:
         sign, word = (True, term.args[0]) if term.op == "neg" else (False, term)
         back = _transposed(word, derived)
         words.append(Tree("neg", (back,)) if sign else back)
@@ -204,6 +224,10 @@ def _transposed(word: Tree, derived: Jacobian) -> Tree:
     if before and before[-1] == name(str(derived.differential)):
         return chain(*map(_transpose, reversed(before[:-1])), name("delta"), Tree("attribute", (last,), "T"))
     raise AssertionError(word)
+
+
+def _unsigned(word: Tree) -> Tree:
+    return word.args[0] if word.op == "neg" else word
 
 
 def _transpose(factor: Tree) -> Tree:
@@ -219,33 +243,34 @@ def _transpose(factor: Tree) -> Tree:
 
 
 def _notation(derived: Jacobian, style: Style) -> Notation:
-    partials = {derived.reference(label): (label, derived.input) for label in derived.where}
+    partials = {reference: (label, derived.input) for label, reference in derived.references.items()}
     return Notation(style, derived.cell.parameters, derived.steps, partials)
+
+
+def _left(derived: Jacobian, notation: Notation, label: str) -> str:
+    """Write what a formula is: a derivative, or the change of a vector with a weight."""
+    if derived.by_weight:
+        return notation.style.differential(notation.symbol(label))
+    return notation.partial(label, derived.input)
 
 
 def _equations(derived: Jacobian, style: Style) -> list[str]:
     """Return the equation, and those of its named parts."""
     notation = _notation(derived, style)
-    if derived.by_weight:
-        left = style.differential(notation.symbol(derived.output))
-        lines = [(left, derived.formula)]
-        lines += [(style.differential(notation.symbol(label)), each) for label, each in derived.where.items()]
-    else:
-        lines = [(notation.partial(derived.output, derived.input), derived.formula)]
-        lines += [(notation.partial(label, derived.input), each) for label, each in derived.where.items()]
-    return [notation.equation(left, formula) for left, formula in lines]
+    lines = [(derived.output, derived.formula), *derived.where.items()]
+    return [notation.equation(_left(derived, notation, label), formula) for label, formula in lines]
 
 
-def _steps(derived: Jacobian, style: Style) -> list[tuple[str, str, str]]:
-    """Return for each step of the derivation: the rule, the equation, and the change of the vector."""
+def _steps(derived: Jacobian, style: Style) -> list[tuple[str, str, str, str]]:
+    """Return for each step of the derivation: the rule, the equation, the change of the vector, and its derivative."""
     notation = _notation(derived, style)
     found = []
     for entry in derived.log:
-        left = notation.symbol(entry.vector)
-        change = style.differential(left)
-        found.append(
-            (entry.rule, notation.equation(left, entry.equation), notation.equation(change, entry.differential))
-        )
+        vector = notation.symbol(entry.vector)
+        equation = notation.equation(vector, entry.equation) if entry.vector.isidentifier() else vector
+        change = notation.equation(style.differential(vector), entry.differential)
+        result = notation.equation(_left(derived, notation, entry.vector), entry.result)
+        found.append((entry.rule, equation, change, result))
     return found
 
 
@@ -258,8 +283,8 @@ def _markdown(derivation: Derivation, explain: bool) -> str:
     if explain:
         parts += ["The equations, and the rule for each:", f"$$\n{cell_latex(derived.cell)}\n$$"]
         lines = []
-        for number_, (rule, equation, change) in enumerate(_steps(derived, LATEX), 1):
-            lines.append(f"{number_}. {rule}: ${equation}$, so ${change}$")
+        for count, (rule, equation, change, result) in enumerate(_steps(derived, LATEX), 1):
+            lines.append(f"{count}. {rule}: ${equation}$, so ${change}$ and ${result}$")
         parts.append("\n".join(lines))
     parts.append("\n".join(f"- {note}" for note in remarks(derivation)))
     return "\n\n".join(parts)
@@ -276,14 +301,15 @@ def _html(derivation: Derivation, explain: bool) -> str:
         body += ["<p>where</p>", *map(mathml, where)]
     if explain:
         items = [
-            f"<li><p>{escape(rule)}</p>{mathml(equation)}{mathml(change)}</li>"
-            for rule, equation, change in _steps(derived, MATHML)
+            f"<li><p>{escape(rule)}</p>{mathml(equation)}{mathml(change)}{mathml(result)}</li>"
+            for rule, equation, change, result in _steps(derived, MATHML)
         ]
         body += ["<ol>", *items, "</ol>"]
     body += ["<ul>", *(f"<li>{escape(note)}</li>" for note in remarks(derivation)), "</ul>"]
     head = f'<head><meta charset="utf-8" /><title>{title}</title></head>'
     inner = "\n".join(body)
-    return f'<!DOCTYPE html>\n<html xmlns="http://www.w3.org/1999/xhtml" lang="en">\n{head}\n<body>\n{inner}\n</body>\n</html>'
+    page = f'<html xmlns="http://www.w3.org/1999/xhtml" lang="en">\n{head}\n<body>\n{inner}\n</body>\n</html>'
+    return f"<!DOCTYPE html>\n{page}"
 
 
 def _title(derivation: Derivation) -> str:
@@ -300,5 +326,3 @@ def remarks(derivation: Derivation) -> list[str]:
     if derivation.check:
         found.append(f"checked by {derivation.check.method}: largest error {derivation.check.max_error:.1e}")
     return found
-
-

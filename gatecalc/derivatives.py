@@ -76,7 +76,9 @@ def derivative(formula: Tree, vector: str, own: str | None = None) -> Tree:
     if op == "**" and inner[1] == ZERO:
         return times(args[1], power(args[0], plus(args[1], number(-1))), inner[0])
     if op == "call" and formula.value in ELEMENTWISE and len(args) == 1:
-        return ZERO if inner[0] == ZERO else times(rule(formula.value, args[0], name(own) if own else formula), inner[0])
+        return (
+            ZERO if inner[0] == ZERO else times(rule(formula.value, args[0], name(own) if own else formula), inner[0])
+        )
     raise GatecalcError(
         f"derivative: '{formula}' has none that is known", help="write it with + - * / ** and elementwise functions"
     )

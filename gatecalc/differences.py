@@ -65,8 +65,9 @@ def check(jacobian: Jacobian, seed: int = 1) -> Check:
     errors = [_errors(arithmetic, jacobian, widths, draw) for _ in range(DIRECTIONS if jacobian.steps <= 10 else 1)]
     differences, complex_steps = (max(each) for each in zip(*errors, strict=True))
     if not (differences <= MAX_DIFFERENCE and complex_steps <= MAX_COMPLEX):
+        off = f"{max(differences, complex_steps):.1g}"
         raise GatecalcError(
-            f"check: the formula for d {jacobian.output} / d {jacobian.input} is off by {max(differences, complex_steps):.1g}",
+            f"check: the formula for d {jacobian.output} / d {jacobian.input} is off by {off}",
             help="this is a fault of gatecalc: please report it with the cell",
         )
     shown = ", ".join(f"{letter} = {width}" for letter, width in widths.items())
@@ -74,7 +75,9 @@ def check(jacobian: Jacobian, seed: int = 1) -> Check:
     return Check(method, max(differences, complex_steps), differences, complex_steps)
 
 
-def _errors(arithmetic: Arithmetic, jacobian: Jacobian, widths: dict[str, int], draw: random.Random) -> tuple[float, float]:
+def _errors(
+    arithmetic: Arithmetic, jacobian: Jacobian, widths: dict[str, int], draw: random.Random
+) -> tuple[float, float]:
     """Draw a point and a direction; return both errors, in units of the change or of 1."""
     for low in (-1, 0.1):  # where a logarithm or a root needs it, positive numbers
         given = _drawn(arithmetic, jacobian, widths, draw, low)
@@ -104,7 +107,9 @@ def _size(jacobian: Jacobian, widths: dict[str, int]) -> tuple[int, ...]:
     return (widths[jacobian.unrolled.widths[jacobian.input]],)
 
 
-def _drawn(arithmetic: Arithmetic, jacobian: Jacobian, widths: dict[str, int], draw: random.Random, low: float) -> Values:
+def _drawn(
+    arithmetic: Arithmetic, jacobian: Jacobian, widths: dict[str, int], draw: random.Random, low: float
+) -> Values:
     """Draw all that the output is computed from: inputs, previous states, weights."""
     given = {
         label: _random(arithmetic, [widths[letter]], draw, low)
@@ -129,7 +134,7 @@ def _plus(start: Any, step: Any, direction: Any) -> Any:
 
 
 def _computed(arithmetic: Arithmetic, jacobian: Jacobian, given: Values, base: Values | None = None) -> Values:
-    """Compute the vectors of all steps, the input held at what it was given, and what is held fixed at its base value."""
+    """Compute the vectors of all steps; the input keeps what it was given, and what is held fixed its base value."""
     values = dict(given)
     for label, node in jacobian.unrolled.nodes.items():
         if label != jacobian.input:
@@ -194,7 +199,11 @@ class Arithmetic:
             return self.context.pi if tree.value == "pi" else values[tree.value]
         if op == "@":
             known = values.get(str(tree))
-            return known if known is not None else self.product(values[tree.args[0].value], self.vector(tree.args[1], values))
+            return (
+                known
+                if known is not None
+                else self.product(values[tree.args[0].value], self.vector(tree.args[1], values))
+            )
         args = [self.vector(argument, values) for argument in tree.args]
         width = next((len(argument) for argument in args if isinstance(argument, list)), None)
         if width is None:
@@ -233,5 +242,3 @@ def _definition(function: str) -> Tree:
     text = ELEMENTWISE[function].definition
     assert text is not None
     return parse(text)
-
-

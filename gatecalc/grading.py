@@ -2,11 +2,11 @@
 
     grade(cell, output, input, formula, path="local", steps=1) -> Grade
 
-``formula`` is text or a :class:`~gatecalc.language.Tree`: a sum of products by ``@`` of ``diag(e)``, matrices, ``I`` and
-sums in parentheses, with numbers in front. Both formulas are multiplied out into their normal form
-(:class:`~gatecalc.words.Algebra`); when these are the same, they are equal for every width, weight and input. When they are
-not, words could still be equal by an identity of their functions, as 2*sigmoid(2*a) - 1 and tanh(a) are: then enclosures
-of the difference at random points tell, each factor of a word at a unit of its own, or else SymPy is asked.
+``formula`` is text or a :class:`~gatecalc.language.Tree`: a sum of products by ``@`` of ``diag(e)``, matrices, ``I``
+and sums in parentheses, with numbers in front. Both formulas are multiplied out into their normal form
+(:class:`~gatecalc.words.Algebra`); when these are the same, they are equal for every width, weight and input. When they
+are not, words could still be equal by an identity of their functions, as 2*sigmoid(2*a) - 1 and tanh(a) are: then
+enclosures of the difference at random points tell, each factor of a word at a unit of its own, or else SymPy is asked.
 
 For a weight, words are the change of the output, ``A @ dU_f @ v``, or the gradient, ``A.T @ delta @ v.T``.
 """
@@ -26,7 +26,20 @@ from gatecalc.errors import GatecalcError, closest
 from gatecalc.jacobian import Jacobian, jacobian
 from gatecalc.language import Source, Tree, add, multiply, name, number, parse, substitute
 from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, Real, apply
-from gatecalc.words import IDENTITY, MAX_WORDS, Algebra, Monomial, Polynomial, Words, chain, diag, factors, is_diag, paths, terms
+from gatecalc.words import (
+    IDENTITY,
+    MAX_WORDS,
+    Algebra,
+    Monomial,
+    Polynomial,
+    Words,
+    chain,
+    diag,
+    factors,
+    is_diag,
+    paths,
+    terms,
+)
 
 POINTS = 3  # random points at which a difference is enclosed, the last of them with positive numbers alone
 BITS = 256
@@ -74,7 +87,9 @@ def compare(derived: Jacobian, formula: Tree, source: Source | None = None) -> G
         formula = _from_gradient(formula, derived)
     algebra = derived.algebra()
     right = {word: algebra.expand(word) for word in derived.paths(MAX_WORDS)}
-    given = {word: algebra.expand(word) for word in paths(substitute(formula, derived.named_paths(MAX_WORDS)), MAX_WORDS)}
+    given = {
+        word: algebra.expand(word) for word in paths(substitute(formula, derived.named_paths(MAX_WORDS)), MAX_WORDS)
+    }
     difference = _by_matrices(_difference(right.values(), given.values()))
     if not difference:
         return Grade(True)
@@ -157,7 +172,9 @@ def _from_gradient(formula: Tree, derived: Jacobian) -> Tree:
     change = name(str(derived.differential))
     words = []
     for word in paths(formula):
-        sign, parts = (Tree("neg", (IDENTITY,)), factors(word.args[0])) if word.op == "neg" else (IDENTITY, factors(word))
+        sign, parts = (
+            (Tree("neg", (IDENTITY,)), factors(word.args[0])) if word.op == "neg" else (IDENTITY, factors(word))
+        )
         k = parts.index(name("delta"))
         back = [part.args[0] if part.op == "attribute" else part for part in reversed(parts[:k])]
         words.append(chain(sign, *back, change, *(part.args[0] for part in parts[k + 1 :])))
@@ -221,26 +238,34 @@ class Reader:
             return self.shape(args[0])
         if op == "number":
             if node.value:
-                raise self.refuse(node, f"shape: the number {node} stands where a matrix is needed", f"write '{node} * I'")
+                raise self.refuse(
+                    node, f"shape: the number {node} stands where a matrix is needed", f"write '{node} * I'"
+                )
             return None, None
         if op == "call" and node.value == "diag" and len(args) == 1:
             width = self.width(args[0])
             return width, width
         if op == "call" and node.value in ELEMENTWISE:
-            raise self.refuse(node, f"shape: the vector '{node}' stands where a matrix is needed", f"write 'diag({node})'")
+            raise self.refuse(
+                node, f"shape: the vector '{node}' stands where a matrix is needed", f"write 'diag({node})'"
+            )
         if op == "attribute" and node.value == "T":
             rows, columns = ("1", self.width(args[0])) if self._is_vector(args[0]) else self.shape(args[0])[::-1]
             return rows, columns
         if op == "name":
             return self._name(node)
-        raise self.refuse(node, f"syntax: '{node}' is not part of a sum of words", "write it with diag(...), matrices, @ + -")
+        raise self.refuse(
+            node, f"syntax: '{node}' is not part of a sum of words", "write it with diag(...), matrices, @ + -"
+        )
 
     def _product(self, node: Tree) -> Shape:
         left, right = node.args
         if left.op == "*" and is_matrix(str(left.args[-1])):
             first = " * ".join(str(factor) for factor in left.args[:-1])
             raise self.refuse(
-                node, f"syntax: '{node}' reads as '({left}) @ {right}'", f"write 'diag({first}) @ {left.args[-1]} @ {right}'"
+                node,
+                f"syntax: '{node}' reads as '({left}) @ {right}'",
+                f"write 'diag({first}) @ {left.args[-1]} @ {right}'",
             )
         last = factors(left)[-1:]
         if last and last[0].op == "name" and last[0].value == self.derived.differential:
@@ -276,7 +301,9 @@ class Reader:
             if text == self.derived.reference(label):
                 return self.widths[label], self.derived.shape[1]
         if text in self.vectors:
-            raise self.refuse(node, f"shape: the vector '{text}' stands where a matrix is needed", f"write 'diag({text})'")
+            raise self.refuse(
+                node, f"shape: the vector '{text}' stands where a matrix is needed", f"write 'diag({text})'"
+            )
         raise self._unknown(node, [*self.matrices, "I", *self.derived.named, *self.vectors])
 
     def _unknown(self, node: Tree, known: Iterable[str]) -> GatecalcError:
@@ -321,7 +348,9 @@ class Reader:
         if left.op == "*" and is_matrix(str(left.args[-1])):
             first = " * ".join(str(factor) for factor in left.args[:-1])
             raise self.refuse(
-                node, f"syntax: '{node}' reads as '({left}) @ {right}'", f"write '{first} * ({left.args[-1]} @ {right})'"
+                node,
+                f"syntax: '{node}' reads as '({left}) @ {right}'",
+                f"write '{first} * ({left.args[-1]} @ {right})'",
             )
         if left.op != "name" or left.value not in self.matrices:
             raise self.refuse(left, f"syntax: '{left}' is not a matrix", f"it has {', '.join(self.matrices)}")
@@ -414,7 +443,8 @@ class _Point:
         matrices = next(iter(right or given))[1::2]
         where = ", ".join(f"{text} = {value.decimal(4)}" for text, value in names.items())
         entry = f"what stands before {' '.join(matrices)}" if matrices else "the diagonal"
-        return f"at {where}: {entry} is {self.words(right).decimal(6)}, and the formula gives {self.words(given).decimal(6)}"
+        values = self.words(right).decimal(6), self.words(given).decimal(6)
+        return f"at {where}: {entry} is {values[0]}, and the formula gives {values[1]}"
 
 
 def _spelled(atom: Any) -> str:

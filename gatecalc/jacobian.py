@@ -5,9 +5,9 @@ Two rules do everything, on a cell written out over its steps (:mod:`gatecalc.un
     y = e(v1, ..., vk)      dy = sum diag(de/dv) dv
     y = M v                 dy = M dv      (and dM v, where M itself is what changes)
 
-They are applied once to each vector, in the order in which the vectors are computed. A vector that several others read
-keeps a name of its own, ``J_h_1``, until it is clear that it is needed in one place only: so the work and the result are
-linear in the steps. What was applied where is the explanation; there is no second algorithm.
+They are applied once to each vector, in the order in which the vectors are computed. A vector that several others
+read keeps a name of its own, ``J_h_1``, until it is clear that it is needed in one place only: so the work and the
+result are linear in the steps. What was applied where is the explanation; there is no second algorithm.
 
     jacobian(cell, output, input, path="local", steps=1) -> Jacobian      # derived
     derive(...) -> Derivation                                             # and checked by number, and printed
@@ -28,7 +28,7 @@ from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.language import Tree, name, parse, substitute
 from gatecalc.unrolled import MAX_STEPS, Node, Unrolled
-from gatecalc.words import IDENTITY, Algebra, chain, diag, factors, is_diag, paths, terms, total
+from gatecalc.words import IDENTITY, Algebra, chain, diag, factors, is_diag, paths, total
 
 MAX_DEPTH = 40  # of a formula that is printed as one; beyond, its parts keep their names
 MAX_PATHS = 256  # words that are listed
@@ -87,6 +87,7 @@ class Jacobian:
         self._linear = {self.input}  # what a change comes to through no function; its terms are printed first
         self.log: list[Entry] = []
         self.where: dict[str, Tree] = {}
+        self.references: dict[str, str] = {}
         self._reference = "J_" if not any(each.startswith("J_") for each in cell.parameters) else "JJ_"
         self.formula = self._derive()
         self.why_zero = self._why_zero() if self.formula == ZERO else ""
@@ -96,7 +97,9 @@ class Jacobian:
         cell, widths = self.cell, self.unrolled.widths
         if vector in cell.parameters:
             if what == "OUTPUT":
-                raise GatecalcError(f"name: '{vector}' is a weight, which nothing changes", help="derive a vector by it")
+                raise GatecalcError(
+                    f"name: '{vector}' is a weight, which nothing changes", help="derive a vector by it"
+                )
             return vector
         earlier = vector.removesuffix(PREVIOUS)
         if vector in cell.widths or (self.path == "total" and earlier in cell.widths):
@@ -120,10 +123,10 @@ class Jacobian:
 
     def reference(self, label: str) -> str:
         """Return the name of a vector's own Jacobian: ``J_h_1``."""
-        if label.isidentifier():
-            return self._reference + label
-        parts = [part for part in self.unrolled.nodes if not part.isidentifier()]
-        return f"{self._reference}part_{parts.index(label) + 1}"
+        if label not in self.references:
+            parts = sum(not each.isidentifier() for each in self.references)
+            self.references[label] = self._reference + (label if label.isidentifier() else f"part_{parts + 1}")
+        return self.references[label]
 
     # The derivation.
 
@@ -145,7 +148,7 @@ class Jacobian:
             self._record(node, nodes, found[label])
         return self._assembled({label: found[label] for label in nodes if label in named or label == self.output})
 
-    def _needed(self, nodes: Mapping[str, Node]) -> dict[str, Node]:
+    def _needed(self, nodes: dict[str, Node]) -> dict[str, Node]:
         """Return those of the nodes that the output is computed from."""
         needed = {self.output}
         for label in reversed(nodes):
@@ -167,7 +170,9 @@ class Jacobian:
                     parts.setdefault(symbol, []).append(chain(edge.factor, word))
         if node.matrix == self.input:
             parts.setdefault(self._weight_changes(node), []).append(IDENTITY)
-        if node.function is None and all(edge.source in self._linear or edge.source not in found for edge in node.edges):
+        if node.function is None and all(
+            edge.source in self._linear or edge.source not in found for edge in node.edges
+        ):
             self._linear.add(node.label)
         sums = {symbol: chain(diag(node.outer), total(*_direct_first(words))) for symbol, words in parts.items()}
         return {symbol: word for symbol, word in sums.items() if word != ZERO}
@@ -306,7 +311,9 @@ def _rule_name(node: Node) -> str:
     if node.matrix:
         return "product with a constant matrix"
     if node.function:
-        return f"chain rule, {node.function}"
+        return (
+            f"chain rule; {node.function} has the derivative {ELEMENTWISE[node.function].derivative}, y being its value"
+        )
     kinds = {"+": "sum rule", "*": "product rule", "/": "quotient rule", "**": "power rule", "neg": "sum rule"}
     inner = {child.op for child in node.formula.walk()} & {"*", "/", "**"}
     rule = kinds.get(node.formula.op, "identity")

@@ -1,7 +1,8 @@
 """A Jacobian as a program: one NumPy function that depends on nothing else.
 
-The program is written from the tree of the formula, with names that have been checked; no text of a user's is copied into
-it. It computes the vectors that the formula names from the leaf arrays, by the cell's own equations, and returns the matrix.
+The program is written from the tree of the formula, with names that have been checked; no text of a user's is copied
+into it. It computes the vectors that the formula names from the leaf arrays, by the cell's own equations, and returns
+the matrix.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class _Writer:
             if text == "I":
                 continue
             if text not in given and text in self.jacobian.unrolled.nodes:
-                node = self.jacobian.unrolled.nodes[text]
-                self._need(node.formula)
-                self.computed[text] = node.formula
+                equation = self.jacobian.unrolled.nodes[text].formula
+                self._need(equation)
+                self.computed[text] = equation
             else:
                 self.leaves[text] = self.widths[text]
         for node in formula.walk():
@@ -111,8 +112,8 @@ class _Writer:
             "\n".join(["import math\n"] * ("erf" in self.functions) + ["import numpy as np"]),
             *self.functions.values(),
             "def jacobian(a):\n"
-            f'    """Return J[i, j] = d {jacobian.output}[i] / d {jacobian.input}[j], from a dictionary of arrays:\n{shapes}\n    """\n'
-            + "\n".join(f"    {line}" for line in body),
+            f'    """Return J[i, j] = d {jacobian.output}[i] / d {jacobian.input}[j], from a dictionary of arrays:\n'
+            f'{shapes}\n    """\n' + "\n".join(f"    {line}" for line in body),
         ]
         return "\n\n".join(parts[:2]) + "\n\n\n" + "\n\n\n".join(parts[2:]) + "\n"
 
@@ -184,14 +185,16 @@ class _Writer:
 
 
 def _python(tree: Tree, names: dict[str, str]) -> tuple[str, int]:
-    """Return the text of an elementwise formula and its precedence: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 an atom."""
+    """Return an elementwise formula and its precedence: 1 a sum, 2 a product, 3 a sign, 4 a power, 5 an atom."""
     op, args = tree.op, tree.args
     if op == "number":
         return decimal_text(tree.value), 5
     if op == "name":
         return names.get(tree.value) or ("np.pi" if tree.value == "pi" else _safe(tree.value)), 5
     if op == "call":
-        function = PRIMITIVES[tree.value] if tree.value in PRIMITIVES and tree.value not in ("erf", "step") else tree.value
+        function = (
+            PRIMITIVES[tree.value] if tree.value in PRIMITIVES and tree.value not in ("erf", "step") else tree.value
+        )
         return f"{function}({_python(args[0], names)[0]})", 5
     if op == "+":
         text = _inside(args[0], 2, names)
@@ -217,5 +220,3 @@ def _safe(label: str) -> str:
     """Return a name that Python, NumPy and the program itself do not use."""
     taken = keyword.iskeyword(label) or label in ("a", "np", "math", "jacobian", "len", "float") or label in ELEMENTWISE
     return label + "_" if taken else label
-
-

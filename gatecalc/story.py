@@ -7,9 +7,9 @@ At each step, for an output and a previous state of a cell:
 - the *whole*: all paths together, through every state;
 - the *paths*: what each word of the factor contributes, and how much of the start it alone would keep.
 
-A Jacobian of one unit is a number; a larger one is shown by its Frobenius norm, the root of the sum of squares. All of it
-is computed with :class:`~gatecalc.precise.Real`, so that what is printed is proved to its last digit. The derivatives are
-the edges that the printed Jacobian was derived from.
+A Jacobian of one unit is a number; a larger one is shown by its Frobenius norm, the root of the sum of squares. All of
+it is computed with :class:`~gatecalc.precise.Real`, so that what is printed is proved to its last digit. The derivatives
+are the edges that the printed Jacobian was derived from.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def read_values(texts: Sequence[str]) -> dict[str, Any]:
         tree = parse(f"at({text})")
         for argument in tree.args:
             if argument.op != "keyword":
-                raise GatecalcError(f"syntax: '{argument}' is not NAME=VALUE", help="write it as in --at 'b_f=3, W_i=4'")
+                raise GatecalcError(
+                    f"syntax: '{argument}' is not NAME=VALUE", help="write it as in --at 'b_f=3, W_i=4'"
+                )
             found[argument.value] = _value(argument.args[0])
     return found
 
@@ -123,7 +125,8 @@ def story(derived: Jacobian, values: Mapping[str, Any], digits: int = 6) -> Stor
     first = Unrolled(cell, steps, 0, cell.states)
     whole = _along(first, state, output, {**vectors, **_before(first, given)}, given, zero)
     rows = [
-        Row(k + 1, *(_measure(each).display(digits) for each in (steps_alone[k], belt[k], whole[k]))) for k in range(steps)
+        Row(k + 1, *(_measure(each).display(digits) for each in (steps_alone[k], belt[k], whole[k])))
+        for k in range(steps)
     ]
     paths = [
         Contribution(
@@ -175,9 +178,9 @@ def _plain(text: str, cell: Cell) -> str:
     """Return a name as it is in the cell: ``c_0``, the state before the first step, is ``c_prev``."""
     if text.endswith("_0") and text.removesuffix("_0") in cell.written:
         text = text.removesuffix("_0") + PREVIOUS
-    if text in cell.parameters or text in cell.inputs or text.removesuffix(PREVIOUS) in cell.written:
-        if text not in cell.written:
-            return text
+    is_before = text.endswith(PREVIOUS) and text.removesuffix(PREVIOUS) in cell.written
+    if text in cell.parameters or text in cell.inputs or is_before:
+        return text
     known = [*cell.parameters, *cell.inputs, *(state + PREVIOUS for state in cell.states)]
     raise GatecalcError(f"name: '{text}' is not given to {cell.name}{closest(text, known)}", help=", ".join(known))
 
@@ -195,7 +198,9 @@ def _filled(text: str, value: Any, shape: Sequence[int]) -> Any:
             return [_filled(text, value, shape[1:]) for _ in range(shape[0])]
     elif len(value) == shape[0] and all(isinstance(item, list) == (len(shape) > 1) for item in value):
         return [_filled(text, item, shape[1:]) for item in value]
-    raise GatecalcError(f"shape: '{text}' is not {' by '.join(map(str, shape))}", help="write lists, as in '[[1, 0], [0, 1]]'")
+    raise GatecalcError(
+        f"shape: '{text}' is not {' by '.join(map(str, shape))}", help="write lists, as in '[[1, 0], [0, 1]]'"
+    )
 
 
 # Numbers along.
@@ -257,9 +262,7 @@ def _identity(size: int) -> Matrix:
     return [[Real.number(int(i == j)) for j in range(size)] for i in range(size)]
 
 
-def _along(
-    unrolled: Unrolled, state: str, output: str, vectors: Vectors, given: Vectors, zero: Matrix
-) -> list[Matrix]:
+def _along(unrolled: Unrolled, state: str, output: str, vectors: Vectors, given: Vectors, zero: Matrix) -> list[Matrix]:
     """Carry the change of a first state along the edges; return the output's Jacobian at every step."""
     start = unrolled.label(state + PREVIOUS, 1)
     found: dict[str, Matrix] = {start: _identity(len(given[state + PREVIOUS]))}
@@ -292,7 +295,9 @@ def _times(matrix: Any, vector: list[Real]) -> list[Real]:
 
 def _product(one: Any, other: Matrix) -> Matrix:
     columns = list(zip(*other, strict=True))
-    return [[sum((a * b for a, b in zip(row, column, strict=True)), Real.number(0)) for column in columns] for row in one]
+    return [
+        [sum((a * b for a, b in zip(row, column, strict=True)), Real.number(0)) for column in columns] for row in one
+    ]
 
 
 def _total(matrices: Sequence[Matrix]) -> Matrix:
@@ -312,5 +317,3 @@ def _measure(matrix: Matrix) -> Real:
         return matrix[0][0]
     squares = [item * item for row in matrix for item in row]
     return primitive("sqrt", sum(squares[1:], squares[0]))
-
-

@@ -5,11 +5,12 @@ names, of ``I``, and of sums in parentheses::
 
     diag(1 - z) + diag(z * (1 - n**2)) @ U_n @ (diag(r) + diag(h_prev * r * (1 - r)) @ U_r)
 
-Two forms of one formula: the printed one is nested and in the author's order (:func:`chain`, :func:`total`); the normal
-form (:func:`expand`) is a dictionary ``{(monomial, M, monomial, ..., monomial): coefficient}``, in which two formulas are
-equal exactly when they are the same dictionary. Its monomials are products of powers of atoms: names of vectors, functions
-of polynomials, products ``M v``. Vectors that are sums and products of others are replaced by what they are; those that
-are a function of something keep their names. The width H never occurs, so that equality holds for all widths.
+Two forms of one formula: the printed one is nested and in the author's order (:func:`chain`, :func:`total`); the
+normal form (:class:`Algebra`) is a dictionary ``{(monomial, M, monomial, ..., monomial): coefficient}``, in which two
+formulas are equal exactly when they are the same dictionary. Its monomials are products of powers of atoms: names of
+vectors, functions of polynomials, products ``M v``. Vectors that are sums and products of others are replaced by what
+they are; those that are a function of something keep their names. The width H never occurs, so that equality holds for
+all widths.
 """
 
 from __future__ import annotations
@@ -184,8 +185,8 @@ class Algebra:
         """Return the normal form of a sum of words.
 
         >>> from gatecalc.language import parse
-        >>> algebra = Algebra({})
-        >>> algebra.expand(parse("diag(a * (1 - a)) @ U")) == algebra.expand(parse("diag(a) @ U - diag(a) @ diag(a) @ U"))
+        >>> expand = Algebra({}).expand
+        >>> expand(parse("diag(a * (1 - a)) @ U")) == expand(parse("diag(a) @ U - diag(a) @ diag(a) @ U"))
         True
         """
         op, args = tree.op, tree.args
