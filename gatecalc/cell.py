@@ -104,6 +104,11 @@ class Cell:
 
         return derive(self, output, input, **options)
 
+    def _repr_latex_(self) -> str:
+        from gatecalc.notation import cell_latex
+
+        return f"$\\displaystyle {cell_latex(self)}$"
+
     def __repr__(self) -> str:
         return f"cell({self.name!r})"
 

@@ -8,13 +8,13 @@ This is what ``gatecalc derive`` prints and what ``cell("lstm").jacobian("c", "c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gatecalc.cell import Cell
 from gatecalc.derivatives import ZERO, tidy
 from gatecalc.errors import GatecalcError
 from gatecalc.jacobian import MAX_PATHS, Jacobian, jacobian
-from gatecalc.language import Tree, name
+from gatecalc.language import Source, Tree, name
 from gatecalc.notation import LATEX, MATHML, UNICODE, Notation, Style, cell_latex, mathml
 from gatecalc.words import IDENTITY, chain, factors, is_diag, terms
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from gatecalc.differences import Check
 
 
-@dataclass(frozen=True)
-class Where:
+class Where(NamedTuple):
     """A part of a formula that has a name of its own."""
 
     name: str
@@ -31,8 +30,7 @@ class Where:
     latex: str
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """One step of a derivation: a rule applied to an equation."""
 
     vector: str
@@ -122,6 +120,21 @@ class Derivation:
         from gatecalc.explicit import explicit_jacobian
 
         return explicit_jacobian(self._jacobian, width)
+
+    def compare_formula(self, source: Source) -> tuple[str, str, str | None, str]:
+        """Judge a formula of a document: the verdict, how it is known, what should stand there, and why."""
+        from gatecalc.grading import compare
+        from gatecalc.language import parse
+        from gatecalc.precise import ALGEBRA, ENCLOSURE
+
+        found = compare(self._jacobian, parse(source), source)
+        if found.correct:
+            return (
+                ("undecided", ENCLOSURE, None, found.note) if found.how == ENCLOSURE else ("exact", ALGEBRA, None, "")
+            )
+        sides = (("missing", found.missing), ("extra", found.extra))
+        reason = "; ".join(f"{what} {', '.join(words)}" for what, words in sides if words)
+        return "wrong", ALGEBRA, self.text, reason
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"

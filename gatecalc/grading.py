@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatecalc.cell import CONSTANTS, Cell, is_matrix
 from gatecalc.derivatives import tidy
@@ -47,8 +46,7 @@ BITS = 256
 Shape = tuple[str | None, str | None]  # rows and columns; None fits any width
 
 
-@dataclass(frozen=True)
-class Grade:
+class Grade(NamedTuple):
     """What a formula is worth.
 
     Attributes:
@@ -60,8 +58,8 @@ class Grade:
     """
 
     correct: bool
-    missing: list[str] = field(default_factory=list)
-    extra: list[str] = field(default_factory=list)
+    missing: Sequence[str] = ()
+    extra: Sequence[str] = ()
     how: str = EXACT
     note: str = ""
 

@@ -8,32 +8,31 @@ At each step, for an output and a previous state of a cell:
 - the *paths*: what each word of the factor contributes, and how much of the start it alone would keep.
 
 A Jacobian of one unit is a number; a larger one is shown by its Frobenius norm, the root of the sum of squares. All of
-it is computed with :class:`~gatecalc.precise.Real`, so that what is printed is proved to its last digit. The derivatives
-are the edges that the printed Jacobian was derived from.
+it is computed with :class:`~gatecalc.precise.Real`, so that what is printed is proved to its last digit. The
+derivatives are the edges that the printed Jacobian was derived from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatecalc.cell import PREVIOUS, Cell
-from gatecalc.errors import GatecalcError, closest
+from gatecalc.errors import GatecalcError
 from gatecalc.jacobian import Jacobian
-from gatecalc.language import Tree, name, parse, rewrite, substitute
+from gatecalc.language import Source, Tree, name, number, parse, rewrite, substitute
 from gatecalc.precise import Real, evaluate, primitive
+from gatecalc.trace import real, start, trace
 from gatecalc.unrolled import Unrolled
 from gatecalc.words import IDENTITY, factors
 
-MAX_ENTRIES = 16  # rows or columns of a matrix in a story
+MAX_WIDTH = 16  # of a vector in a story
 
 Matrix = list[list[Real]]
-Vectors = dict[str, list[Real]]
+Values = dict[str, Any]  # {label: a vector, or a matrix as its rows}
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One step: decimal strings, correctly rounded."""
 
     step: int
@@ -42,8 +41,7 @@ class Row:
     whole: str
 
 
-@dataclass(frozen=True)
-class Contribution:
+class Contribution(NamedTuple):
     """One path of the chain rule: its share of each step's factor, and the product of its shares."""
 
     path: str
@@ -51,8 +49,7 @@ class Contribution:
     product: str | None
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """The factors per step and what they multiply to.
 
     Attributes:
@@ -66,26 +63,23 @@ class Story:
     paths: list[Contribution]
 
 
-def read_values(texts: Sequence[str]) -> dict[str, Any]:
-    """Read ``b_f=3`` or ``W_i=[[4, 1]], x=[1, 0, 0, 0]``: names, and numbers or nested lists, as exact numbers.
+def read_values(texts: Sequence[str]) -> dict[str, Tree]:
+    """Read ``b_f=3`` or ``W_i=[[4, 1]], x=[1, 0, 0, 0]``: names, and numbers or nested lists.
 
     Raises:
         GatecalcError: For what is not ``NAME=VALUE``.
+
+    >>> read_values(["b_f=3, x=[1, 0]", "b_f=2"])
+    {'b_f': Tree('2'), 'x': Tree('[1, 0]')}
     """
-    found: dict[str, Any] = {}
+    found: dict[str, Tree] = {}
     for text in texts:
-        tree = parse(f"at({text})")
+        tree = parse(Source(f"at({text})", "--at"))
         for argument in tree.args:
             if argument.op != "keyword":
-                raise GatecalcError(
-                    f"syntax: '{argument}' is not NAME=VALUE", help="write it as in --at 'b_f=3, W_i=4'"
-                )
-            found[argument.value] = _value(argument.args[0])
+                raise GatecalcError(f"--at: '{argument}' is not NAME=VALUE", help="write it as in --at 'b_f=3, W_i=4'")
+            found[argument.value] = argument.args[0]
     return found
-
-
-def _value(tree: Tree) -> Any:
-    return [_value(item) for item in tree.args] if tree.op == "list" else evaluate(tree)
 
 
 def story(derived: Jacobian, values: Mapping[str, Any], digits: int = 6) -> Story:
@@ -93,7 +87,8 @@ def story(derived: Jacobian, values: Mapping[str, Any], digits: int = 6) -> Stor
 
     Args:
         derived: The Jacobian of a vector by a previous state.
-        values: {name: number or nested list}; ``x`` is a list of steps, each a number or a list.
+        values: {name: number or nested list}; ``x`` is a list of steps, each a number or a list. With the total path
+            also the gates of the step before, ``o_prev``.
         digits: Digits after the point.
 
     Raises:
@@ -107,181 +102,134 @@ def story(derived: Jacobian, values: Mapping[str, Any], digits: int = 6) -> Stor
     state = next((each for each in cell.states if derived.input in (each + PREVIOUS, f"{each}_0")), None)
     if state is None or derived.output not in derived.unrolled.nodes:
         raise GatecalcError(
-            f"name: --at follows a gradient to a previous state, and not to '{derived.input}'",
+            f"--at: follows a gradient to a previous state, and not to '{derived.input}'",
             help=f"take one of {', '.join(each + PREVIOUS for each in cell.states)} as INPUT",
         )
     output = next(each for each in cell.widths if derived.unrolled.label(each, steps) == derived.output)
-    given = _given(cell, values, steps)
-    base = Unrolled(cell, steps, 1, cell.states)
-    vectors = _forward(base, given)
+    unrolled = Unrolled(cell, steps, 0 if derived.path == "total" else 1, cell.states)
+    found = _values(unrolled, values)
     one_step = Jacobian(cell, output, state + PREVIOUS)
     words = one_step.paths()
-    names = [_at_step(base, step) for step in range(1, steps + 1)]
-    shares = [[_word(substitute(word, now), vectors, given, state) for now in names] for word in words]
-    size = len(vectors[base.label(state + PREVIOUS, 1)])
-    zero = [[Real.number(0)] * size for _ in vectors[base.label(output, 1)]]
-    steps_alone = [_total([zero, *(share[k] for share in shares)]) for k in range(steps)]
-    belt = _along(Unrolled(cell, steps, 1, [state]), state, output, vectors, given, zero)
-    first = Unrolled(cell, steps, 0, cell.states)
-    whole = _along(first, state, output, {**vectors, **_before(first, given)}, given, zero)
-    rows = [
-        Row(k + 1, *(_measure(each).display(digits) for each in (steps_alone[k], belt[k], whole[k])))
-        for k in range(steps)
-    ]
-    paths = [
-        Contribution(
-            str(word),
-            [_measure(each).display(digits) for each in share],
-            _measure(_chain(share)).display(digits) if output == state else None,
-        )
-        for word, share in zip(words, shares, strict=True)
-    ]
-    is_number = size == 1 and len(zero) == 1
-    return Story("value" if is_number else "Frobenius norm", rows, paths)
+    names = [{each: name(unrolled.label(each, step)) for each in cell.widths} for step in range(1, steps + 1)]
+    shares = [[_word(substitute(word, now), found, now[state + PREVIOUS].value) for now in names] for word in words]
+    kept = list(zip(words, shares, strict=True))
+    rows, columns = (len(found[unrolled.label(each, 1)]) for each in (output, state + PREVIOUS))
+    zero = [[Real.number(0)] * columns for _ in range(rows)]
+    factor = [_total([zero, *(share[k] for share in shares)]) for k in range(steps)]
+    belt = _along(Unrolled(cell, steps, 1, [state]), state, output, found, zero)
+    whole = _along(unrolled, state, output, found, zero)
 
+    if steps == 1 and derived.path == "total":
+        kept = [(word, [_word(word, found, derived.input)]) for word in derived.paths()]
 
-# Numbers in.
+    def shown(matrix: Matrix) -> str:
+        return _measure(matrix).display(digits)
 
-
-def _given(cell: Cell, values: Mapping[str, Any], steps: int) -> Vectors:
-    """Return every parameter, input and first state as a list, or a list of rows; what is not given is 0."""
-    values = {_plain(text, cell): value for text, value in values.items()}
-    widths: dict[str, int] = {}
-    for text, value in values.items():
-        shape = cell.parameters.get(text) or (cell.widths[text.removesuffix(PREVIOUS)],)
-        seen = value[0] if text in cell.inputs and steps > 1 and isinstance(value, list) and value else value
-        for letter, length in zip(shape, _lengths(seen) or [1] * len(shape), strict=False):
-            if widths.setdefault(letter, length) != length or length > MAX_ENTRIES:
-                raise GatecalcError(
-                    f"shape: '{text}' makes {letter} {length}, and it was {widths[letter]}; {MAX_ENTRIES} at most",
-                    help=f"its shape is {' by '.join(shape)}",
-                )
-    size = {letter: widths.get(letter, 1) for letter in {*cell.dimensions, *cell.widths.values()}}
-    given: Vectors = {}
-    for parameter, letters in cell.parameters.items():
-        given[parameter] = _filled(parameter, values.get(parameter, Real.number(0)), [size[each] for each in letters])
-    for text in [*(state + PREVIOUS for state in cell.states), *(each + PREVIOUS for each in cell.written)]:
-        width = size[cell.widths[text.removesuffix(PREVIOUS)]]
-        given[text] = _filled(text, values.get(text, Real.number(0)), [width])
-    for text in cell.inputs:
-        value = values.get(text, Real.number(0))
-        series = value if isinstance(value, list) and steps > 1 else [value]
-        if len(series) > steps:
-            raise GatecalcError(f"shape: '{text}' has {len(series)} steps, and {steps} are taken", help="add --steps")
-        for step in range(1, steps + 1):
-            now = series[step - 1] if step <= len(series) else Real.number(0)
-            given[f"{text} {step}"] = _filled(text, now, [size[cell.widths[text]]])
-    return given
-
-
-def _plain(text: str, cell: Cell) -> str:
-    """Return a name as it is in the cell: ``c_0``, the state before the first step, is ``c_prev``."""
-    if text.endswith("_0") and text.removesuffix("_0") in cell.written:
-        text = text.removesuffix("_0") + PREVIOUS
-    is_before = text.endswith(PREVIOUS) and text.removesuffix(PREVIOUS) in cell.written
-    if text in cell.parameters or text in cell.inputs or is_before:
-        return text
-    known = [*cell.parameters, *cell.inputs, *(state + PREVIOUS for state in cell.states)]
-    raise GatecalcError(f"name: '{text}' is not given to {cell.name}{closest(text, known)}", help=", ".join(known))
-
-
-def _lengths(value: Any) -> list[int]:
-    return [len(value), *_lengths(value[0])] if isinstance(value, list) and value else []
-
-
-def _filled(text: str, value: Any, shape: Sequence[int]) -> Any:
-    """Fit a value to a shape; 0 fits every one, and a number is a list of one."""
-    if not shape:
-        return value
-    if not isinstance(value, list):
-        if value.exact == 0 or all(length == 1 for length in shape):
-            return [_filled(text, value, shape[1:]) for _ in range(shape[0])]
-    elif len(value) == shape[0] and all(isinstance(item, list) == (len(shape) > 1) for item in value):
-        return [_filled(text, item, shape[1:]) for item in value]
-    raise GatecalcError(
-        f"shape: '{text}' is not {' by '.join(map(str, shape))}", help="write lists, as in '[[1, 0], [0, 1]]'"
+    return Story(
+        "value" if rows == columns == 1 else "Frobenius norm",
+        [Row(k + 1, shown(factor[k]), shown(belt[k]), shown(whole[k])) for k in range(steps)],
+        [
+            Contribution(str(word), list(map(shown, share)), shown(_chain(share)) if output == state else None)
+            for word, share in kept
+        ],
     )
 
 
-# Numbers along.
+def _values(unrolled: Unrolled, values: Mapping[str, Any]) -> Values:
+    """Run the cell; return every vector at every step, and every weight, by its label."""
+    cell, steps = unrolled.cell, unrolled.steps
+    known = {text.removesuffix("_0") + PREVIOUS if text[:-2] in cell.written else text: v for text, v in values.items()}
+    x = _padded(known.pop("x", Tree("list")), steps)
+    before = {text: known.pop(text) for text in list(known) if text.removesuffix(PREVIOUS) in _gates(cell)}
+    run = trace(cell, x, **known)
+    _, weights, states = start(cell, x, known)
+    found: Values = {**weights, **{unrolled.label(each, 1): list(vector) for each, vector in states.items()}}
+    for each in (*cell.inputs, *cell.written):
+        for step, vector in enumerate(run[each].values, 1):
+            found[unrolled.label(each, step)] = list(vector)
+    for each in _gates(cell):
+        width = len(found[unrolled.label(each, 1)])
+        found[unrolled.label(each, 0)] = _vector(each + PREVIOUS, before.get(each + PREVIOUS, number(0)), width)
+    if max(len(vector) for vector in found.values()) > MAX_WIDTH:
+        raise GatecalcError(f"limit: a gradient is followed at widths up to {MAX_WIDTH}", help="take a smaller width")
+    return found
 
 
-def _forward(unrolled: Unrolled, given: Vectors) -> Vectors:
-    """Compute every vector of every step."""
-    cell = unrolled.cell
-    vectors = {unrolled.label(state + PREVIOUS, 1): given[state + PREVIOUS] for state in cell.states}
-    for step in range(1, unrolled.steps + 1):
-        vectors |= {unrolled.label(text, step): given[f"{text} {step}"] for text in cell.inputs}
-    vectors |= {text: value for text, value in given.items() if text in cell.parameters}
-    for label, node in unrolled.nodes.items():
-        vectors[label] = _elementwise(node.formula, vectors)
-    return vectors
+def _gates(cell: Cell) -> list[str]:
+    """Return the vectors that are not handed to the next step."""
+    return [each for each in cell.written if each not in cell.states]
 
 
-def _before(unrolled: Unrolled, given: Vectors) -> Vectors:
-    """Return the vectors of the step before the first, as far as they are given."""
-    return {unrolled.label(each, 0): given[each + PREVIOUS] for each in unrolled.cell.written}
+def _padded(x: Any, steps: int) -> list[Any]:
+    """Return the input of every step: 0 after those that are given."""
+    series = list(x.args) if isinstance(x, Tree) and x.op == "list" else list(x) if isinstance(x, list | tuple) else [x]
+    if len(series) > steps:
+        raise GatecalcError(
+            f"--at: x has {len(series)} steps, and --steps is {steps}", help=f"add --steps {len(series)}"
+        )
+    first = series[0] if series else number(0)
+    width = len(first.args) if isinstance(first, Tree) and first.op == "list" else 0
+    nothing = Tree("list", (number(0),) * width) if width else number(0)
+    return series + [nothing] * (steps - len(series))
 
 
-def _elementwise(formula: Tree, vectors: Vectors) -> list[Real]:
-    """Return the value of an elementwise formula; a product ``M @ v`` in it is looked up, or computed."""
-    products: Vectors = {}
+def _vector(text: str, value: Any, width: int) -> list[Real]:
+    items = value.args if isinstance(value, Tree) and value.op == "list" else [value] * width
+    if len(items) != width:
+        raise GatecalcError(f"shape: '{text}' has {len(items)} numbers, and is {width} wide")
+    return [real(item, text) for item in items]
+
+
+def _elementwise(formula: Tree, found: Values) -> list[Real]:
+    """Return the value of an elementwise formula; a product ``M @ v`` in it is computed once."""
 
     def replace(node: Tree) -> Tree | None:
         if node.op != "@":
             return None
         text = str(node)
-        if text not in vectors:
-            vectors[text] = _times(vectors[node.args[0].value], _elementwise(node.args[1], vectors))
-        products[text] = vectors[text]
+        if text not in found:
+            column = [[each] for each in _elementwise(node.args[1], found)]
+            found[text] = [row[0] for row in _product(found[node.args[0].value], column)]
         return name(text)
 
     scalar = rewrite(formula, replace)
-    read = {text: vectors[text] for text in scalar.names() if text in vectors}
+    read = {text: found[text] for text in scalar.names() if text in found}
     width = max((len(value) for value in read.values()), default=1)
     return [evaluate(scalar, {text: value[k] for text, value in read.items()}) for k in range(width)]
 
 
-def _at_step(unrolled: Unrolled, step: int) -> dict[str, Tree]:
-    """Return what the names of one step are called over all steps."""
-    return {each: name(unrolled.label(each, step)) for each in unrolled.cell.widths if each.isidentifier()}
-
-
-def _word(word: Tree, vectors: Vectors, given: Vectors, state: str) -> Matrix:
+def _word(word: Tree, found: Values, start: str) -> Matrix:
     """Return a word as a matrix."""
-    matrix = _identity(len(given[state + PREVIOUS]))
+    matrix = _identity(len(found[start]))
     sign, word = (-1, word.args[0]) if word.op == "neg" else (1, word)
     for factor in reversed(factors(word)):
         if factor.op == "neg":
             sign, factor = -sign, factor.args[0]
-        matrix = _applied(factor, matrix, vectors, given)
+        matrix = _applied(factor, matrix, found)
     return _scaled([Real.number(sign)], matrix)
+
+
+def _along(unrolled: Unrolled, state: str, output: str, found: Values, zero: Matrix) -> list[Matrix]:
+    """Carry the change of a first state along the edges; return the output's Jacobian at every step."""
+    start = unrolled.label(state + PREVIOUS, 1)
+    changes: dict[str, Matrix] = {start: _identity(len(found[start]))}
+    for label, node in unrolled.nodes.items():
+        parts = [_applied(e.factor, changes[e.source], found) for e in node.edges if e.source in changes]
+        if parts and label != start:
+            changes[label] = _scaled(_elementwise(node.outer, found), _total(parts))
+    return [changes.get(unrolled.label(output, step), zero) for step in range(1, unrolled.steps + 1)]
+
+
+def _applied(factor: Tree, matrix: Matrix, found: Values) -> Matrix:
+    if factor == IDENTITY:
+        return matrix
+    if factor.op == "name":
+        return _product(found[factor.value], matrix)
+    return _scaled(_elementwise(factor.args[0], found), matrix)
 
 
 def _identity(size: int) -> Matrix:
     return [[Real.number(int(i == j)) for j in range(size)] for i in range(size)]
-
-
-def _along(unrolled: Unrolled, state: str, output: str, vectors: Vectors, given: Vectors, zero: Matrix) -> list[Matrix]:
-    """Carry the change of a first state along the edges; return the output's Jacobian at every step."""
-    start = unrolled.label(state + PREVIOUS, 1)
-    found: dict[str, Matrix] = {start: _identity(len(given[state + PREVIOUS]))}
-    for label, node in unrolled.nodes.items():
-        parts = []
-        for edge in node.edges:
-            if label != start and edge.source in found:
-                parts.append(_applied(edge.factor, found[edge.source], vectors, given))
-        if parts:
-            found[label] = _scaled(_elementwise(node.outer, vectors), _total(parts))
-    return [found.get(unrolled.label(output, step), zero) for step in range(1, unrolled.steps + 1)]
-
-
-def _applied(factor: Tree, matrix: Matrix, vectors: Vectors, given: Vectors) -> Matrix:
-    if factor == IDENTITY:
-        return matrix
-    if factor.op == "name":
-        return _product(given[factor.value], matrix)
-    return _scaled(_elementwise(factor.args[0], vectors), matrix)
 
 
 def _scaled(entries: list[Real], matrix: Matrix) -> Matrix:
@@ -289,15 +237,10 @@ def _scaled(entries: list[Real], matrix: Matrix) -> Matrix:
     return [[entry * item for item in row] for entry, row in zip(entries, matrix, strict=True)]
 
 
-def _times(matrix: Any, vector: list[Real]) -> list[Real]:
-    return [sum((a * b for a, b in zip(row, vector, strict=True)), Real.number(0)) for row in matrix]
-
-
-def _product(one: Any, other: Matrix) -> Matrix:
+def _product(one: Sequence[Sequence[Real]], other: Matrix) -> Matrix:
     columns = list(zip(*other, strict=True))
-    return [
-        [sum((a * b for a, b in zip(row, column, strict=True)), Real.number(0)) for column in columns] for row in one
-    ]
+    zero = Real.number(0)
+    return [[sum((a * b for a, b in zip(row, column, strict=True)), zero) for column in columns] for row in one]
 
 
 def _total(matrices: Sequence[Matrix]) -> Matrix:

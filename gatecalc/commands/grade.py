@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from gatecalc.cli import FOUND, OK
@@ -27,9 +29,7 @@ def command(cell: str, output: str, input: str, formula: str, path: str, steps: 
     """
     from gatecalc.grading import grade
 
-    found = grade(
-        cell, output, input, click.get_text_stream("stdin").read() if formula == "-" else formula, path, steps
-    )
+    found = grade(cell, output, input, sys.stdin.read() if formula == "-" else formula, path, steps)
     if format == "json":
         print_json(found)
     else:
