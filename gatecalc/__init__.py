@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from gatecalc.cell import cell as cell
     from gatecalc.check import check as check
     from gatecalc.check import value as value
+    from gatecalc.derivation import derive as derive
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
     from gatecalc.fair import fair_width as fair_width
+    from gatecalc.grading import grade as grade
     from gatecalc.trace import trace as trace
     from gatecalc.training import train as train
 
@@ -36,6 +38,8 @@ _PUBLIC = {
     "train": "training",
     "count": "architecture",
     "fair_width": "fair",
+    "derive": "derivation",
+    "grade": "grading",
 }
 
 
