@@ -14,7 +14,7 @@ from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
 from gatecalc.numeral import read_all
 from gatecalc.precise import ALGEBRA, EXACT, Real
-from gatecalc.verdicts import PASSING, VERDICTS, Judgement, difference, judge, worst
+from gatecalc.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
 
@@ -155,7 +155,7 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
             value = _value(claim, pack.scope)
             if claim.formula is not None:
                 judgement = _formulas(claim.formula, value)
-            elif value is None or not claim.numerals:
+            elif value is None or isinstance(value, Never) or not claim.numerals:
                 judgement = _never(claim, value)
             else:
                 judgement = _figures(claim, value, pack.scope)
@@ -229,7 +229,7 @@ def _condition(source: Source, scope: Scope) -> Judgement:
 def _never(claim: Claim, value: Any) -> Judgement:
     """Judge a claim that there is no such number, or that there is one where there is none."""
     how = getattr(value, "how", EXACT)
-    if value is None:
+    if value is None or isinstance(value, Never):
         return Judgement("wrong", how, NEVER) if claim.numerals else Judgement(EXACT, how)
     return Judgement("wrong", how, show(value, MORE_DIGITS))
 
