@@ -289,7 +289,7 @@ def jacobian(cell: str, output: str, input: str, path: str = "local", steps: Any
 
 @function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
 def train(task: str, cell: str, length: Any, **values: Any) -> Any:
-    """A training run in float64: .learned, .passes, .loss, .weights, .first_gradient; values are weights and options."""
+    """A training run: .learned, .passes, .loss, .weights, .first_gradient; values are weights and options."""
     from gatecalc.runs import train as run
 
     return run(task, cell, integer(length, "the length", 1), values)

@@ -1,6 +1,7 @@
 """Training runs as values that claims can read: every number in them is exactly what the float64 run gave.
 
-A claim on whether a run learns is a claim on ``learned``: the number of the pass, or never where the run was given up before.
+A claim on whether a run learns is a claim on ``learned``: the number of the pass, or never where the run was given up
+before.
 """
 
 from __future__ import annotations
