@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gatecalc.check import Finding, _figures, _formulas, _never, _value, check_pack
+from gatecalc.check import Finding, _figures, _formulas, _value, check_pack
 from gatecalc.claims import NEVER, Claim, Pack, read_pack
 from gatecalc.coverage import coverage
 from gatecalc.documents import read_document
@@ -101,8 +101,7 @@ def figure_mutants(path: Path) -> Iterator[Mutant]:
             continue
         value = _value(claim, pack(path).scope)
         for numeral, changed in changed_figures(claim):
-            never = claim.states == NEVER
-            judgement = _never(changed, value) if never else _figures(changed, value, pack(path).scope)
+            judgement = _figures(changed, value, pack(path).scope)
             yield Mutant(claim.id, numeral.text, judgement.verdict not in PASSING, reason(numeral, finding, judgement))
 
 
