@@ -171,7 +171,7 @@ def test_a_figure_that_is_not_on_its_line_is_a_warning(tmp_path: Path) -> None:
 
 def test_a_glued_run_is_spelled_in_the_order_of_the_claims(tmp_path: Path) -> None:
     """0.9526 and 1 do not spell 10.9526, and what is left over is unaccounted for."""
-    one, gate = ('[[claim]]\nline = 1\nstates = "{0}"\nof = "{0}"\n'.format(text) for text in ("1", "0.9526"))
+    one, gate = (f'[[claim]]\nline = 1\nstates = "{text}"\nof = "{text}"\n' for text in ("1", "0.9526"))
     assert left(cover(tmp_path, "10.9526", one + gate)) == []
     assert left(cover(tmp_path, "10.9526", gate + one)) == ["10.9526"]
     assert left(cover(tmp_path, "10.95262", one + gate)) == ["10.95262"]
