@@ -7,7 +7,7 @@ D numbers each) and in K with a read-out (K outputs of the top layer's h, at eve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gatecalc import counting
 from gatecalc.cell import PREVIOUS, Cell, cell, is_bias
@@ -16,13 +16,14 @@ from gatecalc.counting import BYTES as BYTES
 from gatecalc.counting import MAX_DIGITS, SCHEMES, bias_vectors
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.language import Tree, name, rewrite
-from gatecalc.polynomial import Formula, factor, symbol
+from gatecalc.polynomial import Formula, Polynomial, factor, symbol
+from gatecalc.record import Record
 
 PYTORCH_GRU = "PyTorch's GRU is gru_reset_after: it resets after the product, and has a bias inside the reset"
 NOTES = {"gru": PYTORCH_GRU, "gru_cho": PYTORCH_GRU}
 
 
-class Architecture(NamedTuple):
+class Architecture(Record):
     """What is counted.
 
     Attributes:
@@ -106,38 +107,28 @@ class Architecture(NamedTuple):
             total + factor(symbol(self.output) * self.directions) if SCHEMES[scheme].inputs and self.readout else total
         )
 
-    def shapes(self) -> dict[str, tuple[Formula, ...]]:
+    def shapes(self) -> dict[str, tuple[Polynomial, ...]]:
         """The parameters' shapes; a bias that is stored twice has two rows. In a stack a name begins with its layer."""
-
-        def sized(*widths: str) -> tuple[Formula, ...]:
-            return tuple(factor(symbol(width)) for width in widths)
-
-        def once(number: int) -> Formula:
-            return Formula([(1 * symbol("H").at(H=number),)])
-
-        found: dict[str, tuple[Formula, ...]] = {}
+        found: dict[str, tuple[Polynomial, ...]] = {}
         if self.embedding:
-            found["embedding"] = sized("V", "D")
+            found["embedding"] = (symbol("V"), symbol("D"))
         vectors = bias_vectors(self.cell, self.bias)
-        below = factor(symbol(self.output) * self.directions)
-        for layer in ["1", "2..L"] if self.deep else [""]:
-            for direction in ["", "reverse"][: self.directions]:
-                prefix = "".join(f"{part}." for part in (layer, direction) if part)
-                for parameter, shape in self.cell.parameters.items():
-                    if is_bias(parameter):
-                        number = vectors.get(parameter, 0)
-                        if number:
-                            found[prefix + parameter] = (*([once(number)] if number > 1 else []), *sized(*shape))
-                        continue
-                    found[prefix + parameter] = tuple(
-                        below if width == "D" and layer == "2..L" else factor(symbol(width)) for width in shape
-                    )
+        below = symbol(self.output) * self.directions
+        for layer in ["1.", "2..L."] if self.deep else [""]:
+            for direction in ["", "reverse."][: self.directions]:
+                for parameter, widths in self.cell.parameters.items():
+                    deep = layer == "2..L."
+                    shape = tuple(below if deep and width == "D" else symbol(width) for width in widths)
+                    number = vectors.get(parameter, 0) if is_bias(parameter) else 1
+                    if number:
+                        rows = (Polynomial({(): number}),) if number > 1 else ()
+                        found[layer + direction + parameter] = (*rows, *shape)
                 for state in self.cell.states if self.initial else ():
-                    found[prefix + state + "_0"] = sized(self.cell.widths[state])
+                    found[f"{layer}{direction}{state}_0"] = (symbol(self.cell.widths[state]),)
         if self.readout:
-            found["V"] = (factor(symbol("K")), below)
+            found["V"] = (symbol("K"), below)
             if self.readout_bias:
-                found["b_V"] = sized("K")
+                found["b_V"] = (symbol("K"),)
         return found
 
 
@@ -193,7 +184,7 @@ def _meets(formula: Tree, vector: str) -> bool:
     )
 
 
-class Count(NamedTuple):
+class Count(Record):
     """What :func:`count` returns: figures for the widths that are given, and the formulas they come from.
 
     ``macs``, ``macs_backward``, ``flops``, ``elementwise`` and ``stored`` are for one step of one sequence; ``totals``
@@ -291,7 +282,7 @@ def count(
     return _result(network, known, bias, formulas, figures, totals, dtype)
 
 
-class _Formulas(NamedTuple):
+class _Formulas(Record):
     """The quantities of a network: as formulas, and as figures."""
 
     parameters: Any
@@ -306,7 +297,7 @@ class _Formulas(NamedTuple):
                 return {key: each(item) for key, item in value.items()}
             return None if value is None else change(value)
 
-        return _Formulas(*map(each, self))
+        return _Formulas(*map(each, self._asdict().values()))
 
 
 def _result(
@@ -318,27 +309,27 @@ def _result(
     totals: dict[str, Any] | None,
     dtype: str = "float32",
 ) -> Count:
-    text = formulas.map(str)
-    size = BYTES[dtype]
+    text, number, size = formulas.map(str), figures or _Formulas(None, None, None, {}, {}), BYTES[dtype]
     return Count(
         cell=network.cell.name,
         widths=known,
         bias=bias,
         directions=network.directions,
-        parameters=figures and figures.parameters,
+        parameters=number.parameters,
         parameters_formula=text.parameters,
-        macs=figures and figures.macs,
+        macs=number.macs,
         macs_formula=text.macs,
-        macs_backward=figures and figures.macs_backward,
+        macs_backward=number.macs_backward,
         macs_backward_formula=text.macs_backward,
-        flops=figures and 2 * figures.macs,
-        elementwise=figures and figures.elementwise,
+        flops=2 * number.macs if figures else None,
+        elementwise=number.elementwise if figures else None,
         elementwise_formulas=text.elementwise,
-        stored=figures and figures.stored,
+        stored=number.stored if figures else None,
         stored_formulas=text.stored,
-        shapes=figures and _shapes(network, known),
-        bytes=figures
-        and {"dtype": dtype, "parameters": size * figures.parameters, "stored": _times(figures.stored, size)},
+        shapes=_shapes(network, known) if figures else None,
+        bytes={"dtype": dtype, "parameters": size * number.parameters, "stored": _times(number.stored, size)}
+        if figures
+        else None,
         totals=totals and {**totals, "stored_bytes": _times(totals["stored"], size)},
         note=NOTES.get(network.cell.name),
     )

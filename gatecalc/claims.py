@@ -247,7 +247,7 @@ class _Reader:
                     self.caret(table, order, key),
                     f"known here: {', '.join(_KEYS[table])}",
                 )
-            if key in _TEXT and not isinstance(value, str):
+            if key in _TEXT and not isinstance(value, str) and (table, key) != ("table", "expect"):
                 raise GatecalcError(
                     f"type: '{key}' is {_toml_type(value)}, where a text is needed",
                     self.caret(table, order, key),

@@ -1,6 +1,7 @@
 """The command line: each file in ``commands/`` is one command, loaded when it is called.
 
-A new command is a new file there that has a click command of the name ``command``.
+A new command is a new file there that has a click command of the name ``command``. The first line of the file, its
+name and what it does, is its line in ``gatecalc --help``, which loads none of them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ class Commands(click.Group):
         command: click.Command = import_module(f"gatecalc.commands.{name}").command
         return command
 
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _title(name)) for name in self.list_commands(context)])
+
     def resolve_command(self, context: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(context):
             raise GatecalcError(
@@ -38,6 +43,12 @@ class Commands(click.Group):
                 help="gatecalc --help lists the commands",
             )
         return super().resolve_command(context, args)
+
+
+def _title(name: str) -> str:
+    with open(os.path.join(COMMANDS, f"{name}.py"), encoding="utf-8") as file:
+        title = file.readline().strip().strip('"').partition(": ")[2].rstrip(".")
+    return f"{title[:1].upper()}{title[1:]}."
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,14 +6,15 @@ scheme one over its equations, so that a cell that a user writes is counted like
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from gatecalc.cell import PREVIOUS, Cell, Elementwise, Product, cell, is_bias
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.language import Tree, name, parse
 from gatecalc.polynomial import ZERO, Formula, Polynomial, factor, symbol
+from gatecalc.record import Record
 
 MAX_DIGITS = 1_000  # of a width or a budget
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1}
@@ -150,7 +151,7 @@ def _inside_sum(node: Tree, formula: Tree) -> bool:
 # ------------------------------------------------------------------------------------------------- stored activations
 
 
-class Scheme(NamedTuple):
+class Scheme(Record):
     """What a backward pass finds stored.
 
     Attributes:
@@ -229,6 +230,7 @@ def _minimal(of: Cell) -> Vectors:
     return kept
 
 
+@functools.cache
 def _needed(of: Cell) -> dict[str, tuple[Tree, str]]:
     """Return {vector: (its formula, its width)} for all that some derivative of the cell reads.
 

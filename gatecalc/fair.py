@@ -7,7 +7,6 @@ found with :func:`math.isqrt`, and either it is a whole number or the two widths
 from __future__ import annotations
 
 from math import gcd, isqrt
-from typing import NamedTuple
 
 from gatecalc.architecture import (
     QUANTITIES,
@@ -23,19 +22,20 @@ from gatecalc.cell import Cell, built_in, cell
 from gatecalc.counting import MAX_DIGITS
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.polynomial import Formula, Polynomial
+from gatecalc.record import Record
 
 DIGITS = 6  # of a root that is not whole, after the point
 LETTERS = {option: letter for letter, option in WIDTHS.items()}
 
 
-class At(NamedTuple):
+class At(Record):
     """A width, and what the network costs there."""
 
     width: int
     value: int
 
 
-class Root(NamedTuple):
+class Root(Record):
     """The positive root of ``a*w**2 + b*w + c = 0``.
 
     Attributes:
@@ -53,7 +53,7 @@ class Root(NamedTuple):
     floor: int
 
 
-class Fair(NamedTuple):
+class Fair(Record):
     """What :func:`fair_width` returns: ``width`` where it is ``exact``, else ``below`` and ``above``."""
 
     cell: str
@@ -74,7 +74,7 @@ class Fair(NamedTuple):
     above: At | None
 
 
-class Problem(NamedTuple):
+class Problem(Record):
     """What a fair width is asked of: a quantity, and everything about the networks but the width that is looked for.
 
     Attributes:
@@ -368,7 +368,7 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
     return found
 
 
-class Comparison(NamedTuple):
+class Comparison(Record):
     """One cell at the width that comes nearest to a target, and what it costs there."""
 
     cell: str

@@ -218,7 +218,9 @@ def _check_size(source: Source) -> None:
             Place(source.path, source.line),
             "name its parts and use the names",
         )
-    for match in _NOT_TEXT.finditer(text):
+    if text.isascii() and text.replace("\n", "").isprintable() and sum(map(text.count, "([{")) <= MAX_DEPTH:
+        return  # as nearly every formula
+    for match in re.finditer(_NOT_TEXT, text):
         character = match.group()
         raise GatecalcError(
             f"syntax: the character U+{ord(character):04X} cannot be read here",
@@ -226,7 +228,7 @@ def _check_size(source: Source) -> None:
             _REPLACEMENTS.get(character, "write the formula in plain characters"),
         )
     depth = 0
-    for match in _BRACKET.finditer(text):
+    for match in re.finditer(r"[()\[\]{}]", text):
         depth += 1 if match.group() in "([{" else -1
         if depth > MAX_DEPTH:
             raise GatecalcError(
@@ -236,8 +238,7 @@ def _check_size(source: Source) -> None:
             )
 
 
-_BRACKET = re.compile(r"[()\[\]{}]")
-_NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u2212\u00d7\u00b7\u22c5\u2299\u2218]")
+_NOT_TEXT = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u2212\u00d7\u00b7\u22c5\u2299\u2218]"
 _REPLACEMENTS = {
     "\u2212": "write '-'",
     "\u00d7": "write '*'",
@@ -274,9 +275,12 @@ def _python_syntax(source: Source, text: str, mode: str, indent: int = 0) -> Any
         elif not text.strip():
             message, help = "the formula is empty", "write a formula, as in 'sigmoid(3)**20'"
         line = min(error.lineno or 1, text.count("\n") + 1)
-        column = len(
-            (text.splitlines() or [""])[line - 1][: max(0, (error.offset or 1) - 1)].encode("utf-8", "replace")
-        )
+        before = (text.split("\n"))[line - 1]
+        if message == "invalid syntax" and not error.offset:  # Python's way to say that the formula stops too early
+            message = "the formula stops too early"
+        else:
+            before = before[: max(0, (error.offset or 1) - 1)]
+        column = len(before.encode("utf-8", "replace"))
         at = (line, column + (indent if line == 1 else 0))
         raise GatecalcError(f"syntax: {message[0].lower()}{message[1:]}", source.place(at), help) from None
     except (MemoryError, RecursionError, ValueError):
@@ -288,7 +292,7 @@ def _python_syntax(source: Source, text: str, mode: str, indent: int = 0) -> Any
 
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-_NUMBER = re.compile(r"(?P<whole>\d*)(?:\.(?P<part>\d*))?(?:[eE](?P<exponent>[+-]?\d+))?")
+_NUMBER = r"(?P<whole>\d*)(?:\.(?P<part>\d*))?(?:[eE](?P<exponent>[+-]?\d+))?"
 _COMPARE: dict[type, str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _BINARY: dict[type, str] = {ast.Div: "/", ast.Pow: "**", ast.MatMult: "@"}
 _INSTEAD: dict[type, str] = {
@@ -346,7 +350,9 @@ class _Reader:
         """Read a number's exact value from its text: Python's parser has already rounded it to a float."""
         line = self.lines[node.lineno - 1].encode("utf-8", "replace")
         text = line[node.col_offset : node.end_col_offset].decode("utf-8").replace("_", "")
-        match = _NUMBER.fullmatch(text)
+        if text.isdecimal() and len(text) <= MAX_DIGITS:
+            return int(text)
+        match = re.fullmatch(_NUMBER, text)
         if not match:
             raise self.refuse(
                 node, f"syntax: the number '{shorten(text)}' cannot be read", "write it in decimal digits"

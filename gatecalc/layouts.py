@@ -10,18 +10,19 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gatecalc.architecture import given_widths, output
 from gatecalc.cell import Cell, built_in, cell
 from gatecalc.errors import GatecalcError, closest, shorten
 from gatecalc.language import Tree, parse
 from gatecalc.polynomial import Polynomial, symbol
+from gatecalc.record import Record
 
 LAYOUTS = os.path.join(os.path.dirname(__file__), "layouts")
 
 
-class Part(NamedTuple):
+class Part(Record):
     """Blocks of one kind in a tensor: ``holds`` is W, U, b, p or W_p, ``gates`` the letters, ``side`` a bias's."""
 
     holds: str
@@ -30,7 +31,7 @@ class Part(NamedTuple):
     size: Polynomial | None
 
 
-class Block(NamedTuple):
+class Block(Record):
     """One parameter's place in a tensor: a range of every axis, axes to drop, and whether it is transposed."""
 
     parameter: str
@@ -40,7 +41,7 @@ class Block(NamedTuple):
     transposed: bool
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """A tensor of a framework's layer; see ``layouts/SCHEMA.md``."""
 
     name: str
@@ -83,7 +84,7 @@ class Tensor(NamedTuple):
                 yield Block(parameter, part.side, tuple(cut), self.drop, self.orientation == "columns")
 
 
-class Row(NamedTuple):
+class Row(Record):
     """A framework's layer; see ``layouts/SCHEMA.md``."""
 
     framework: str
@@ -109,7 +110,7 @@ class Row(NamedTuple):
         return (tensor for tensor in self.tensors if bias or not tensor.is_bias)
 
 
-class Framework(NamedTuple):
+class Framework(Record):
     """A framework: its rows, and the layers of its own that are no cell of ours, with the reason."""
 
     name: str
@@ -186,7 +187,7 @@ def _short(row: Row) -> str:
     return min(row.names, key=len)
 
 
-class GateRows(NamedTuple):
+class GateRows(Record):
     """The rows of one gate, first to last, from 0, both included; of ``tensor`` along ``axis``."""
 
     gate: str
@@ -196,7 +197,7 @@ class GateRows(NamedTuple):
     axis: int
 
 
-class Layout(NamedTuple):
+class Layout(Record):
     """What :func:`layout` returns."""
 
     framework: str

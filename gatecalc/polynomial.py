@@ -7,6 +7,7 @@ multiplies: whole numbers of any size, exact rationals, symbols.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 from typing import Any
@@ -98,6 +99,7 @@ class Polynomial:
         return f"Polynomial({self})"
 
 
+@functools.cache
 def symbol(name: str) -> Polynomial:
     """Return the polynomial that is one name."""
     return Polynomial({((name, 1),): 1})

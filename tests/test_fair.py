@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gatecalc import GatecalcError, count, fair_width
 from gatecalc.cell import built_in, cell
-from gatecalc.fair import Problem, comparison, exact_matches, fair, solve
+from gatecalc.fair import At, Problem, comparison, exact_matches, fair, solve
 
 CELLS = [name for name in built_in() if "P" not in cell(name).dimensions]
 
@@ -32,7 +32,7 @@ def test_the_gru_of_width_six_is_fair_to_the_lstm_of_width_five() -> None:
 def test_the_plain_network_has_no_such_width() -> None:
     """Widths 11 and 12 stand around it, with 165 and 192."""
     found = fair("lstm", 5, "rnn", 3)
-    assert (found.exact, found.width, found.below, found.above) == (False, None, (11, 165), (12, 192))
+    assert (found.exact, found.width, found.below, found.above) == (False, None, At(11, 165), At(12, 192))
     assert (found.root, found.root_formula) == ("11.564660", "(-4 + sqrt(736)) / 2")
 
 
@@ -40,7 +40,7 @@ def test_the_plain_network_has_no_such_width() -> None:
 def test_two_biases_put_the_gru_between_six_and_seven(gru: str) -> None:
     """198 and 252, around 200."""
     found = fair_width(gru, "lstm:5", input=3, bias="double")
-    assert (found.exact, found.below, found.above) == (False, (6, 198), (7, 252))
+    assert (found.exact, found.below, found.above) == (False, At(6, 198), At(7, 252))
 
 
 @settings(deadline=None, max_examples=60)
@@ -76,7 +76,7 @@ def test_a_fair_width_is_what_brute_force_finds(
         assert (found.exact, found.width, found.below, found.above) == (True, h, None, None)
     else:
         assert (found.exact, found.width) == (False, None)
-        assert (found.below, found.above) == ((h, cost(h)), (h + 1, cost(h + 1)))
+        assert (found.below, found.above) == (At(h, cost(h)), At(h + 1, cost(h + 1)))
 
 
 @pytest.mark.parametrize("width", [10**15 + 3, 10**30 + 1, 10**200 + 9])
@@ -85,8 +85,8 @@ def test_widths_of_any_size_are_solved_at_once(width: int) -> None:
     start = time.perf_counter()
     budget = 3 * width * (width + 4)
     assert fair_width("gru", budget, 3).width == width
-    assert fair_width("gru", budget + 1, 3).below == (width, budget)
-    assert fair_width("gru", budget - 1, 3).above == (width, budget)
+    assert fair_width("gru", budget + 1, 3).below == At(width, budget)
+    assert fair_width("gru", budget - 1, 3).above == At(width, budget)
     assert time.perf_counter() - start < 0.5
 
 

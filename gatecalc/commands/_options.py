@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from gatecalc.architecture import BIAS_RULES, BYTES, whole
 from gatecalc.errors import GatecalcError
 
 
@@ -17,6 +16,8 @@ class Whole(click.ParamType):  # type: ignore[type-arg]
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> int:
+        from gatecalc.architecture import whole
+
         what = param.opts[0] if param and param.opts else "number"
         text = str(value).strip().replace("_", "").replace(",", "")
         if not (text.isascii() and text.isdigit()) or len(text) > 4_000:
@@ -43,9 +44,7 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
 input_option = click.option("--input", "input", type=WHOLE, metavar="D", help="Input width.")
 hidden_option = click.option("--hidden", type=WHOLE, metavar="H", help="Hidden width.")
 projection_option = click.option("--projection", type=WHOLE, metavar="P", help="Project the output to P numbers.")
-bias_option = click.option(
-    "--bias", metavar="|".join(BIAS_RULES), default="single", help="Bias rule; 'double' is PyTorch's."
-)
+bias_option = click.option("--bias", metavar="RULE", default="single", help="single, double (as in PyTorch) or none.")
 layers_option = click.option("--layers", type=WHOLE, metavar="L", default=1, help="Layers, each reading the one below.")
 bidirectional_option = click.option("--bidirectional", is_flag=True, help="Read the sequence in both directions.")
 
@@ -59,7 +58,9 @@ around_options = options(
 totals_options = options(
     click.option("--steps", type=WHOLE, metavar="T", help="Totals for sequences of T steps."),
     click.option("--batch", type=WHOLE, metavar="N", help="Totals for N sequences."),
-    click.option("--dtype", metavar="|".join(BYTES), default="float32", help="Number type, for bytes."),
+    click.option(
+        "--dtype", default="float32", metavar="TYPE", help="For bytes: float64, float32, float16, bfloat16 or int8."
+    ),
 )
 
 

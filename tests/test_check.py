@@ -1,0 +1,364 @@
+"""Packs: what they say, what is refused, and what `check` finds."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gatecalc import check
+from gatecalc.check import value
+from gatecalc.claims import read_pack
+from gatecalc.errors import GatecalcError
+
+HEAD = 'document = "A test"\n'
+
+
+def pack(tmp_path: Path, text: str, name: str = "test.toml") -> str:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def verdicts(tmp_path: Path, text: str) -> list[str]:
+    report = check(pack(tmp_path, HEAD + text))
+    assert not report.errors, str(report.errors[0])
+    return [finding.verdict for finding in report.claims]
+
+
+def test_definitions_are_named_once_and_evaluated_only_when_needed(tmp_path: Path) -> None:
+    """A definition that nobody uses may even be impossible; one that is used may use others."""
+    text = """
+[given]
+D = 3
+[define]
+never = "1 / 0"
+four = "D + 1"
+product = "D * four"
+[[claim]]
+states = "12"
+of = "product"
+"""
+    assert verdicts(tmp_path, text) == ["exact"]
+
+
+def test_decimals_of_a_pack_are_exact(tmp_path: Path) -> None:
+    """0.1 + 0.2 is 0.3, and a float says otherwise."""
+    assert verdicts(tmp_path, '[given]\na = 0.1\nb = 0.2\n[[claim]]\nholds = "a + b == 0.3"\n') == ["exact"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ('states = "180"\nof = "parameters(\'lstm\', 3, 5)"', "exact"),
+        ('states = "0.0174"\nof = "sigmoid(-4) * tanh(2)"\nprinted = "0.0180 * 0.9640"', "chained"),
+        ('states = "[1.0, 0.4]"\nof = "[0.9, 0.2] * [1, 0.5] + [0.1, 0.3]"', "exact"),
+        ('states = "[0.457, 0.304]"\nof = "[0.6, 0.8] * tanh([1, 0.4])"', "rounded"),
+        ('states = "[0.457, 0.305]"\nof = "[0.6, 0.8] * tanh([1, 0.4])"', "wrong"),
+        ("formula = \"3*H*(H + 4)\"\nof = \"parameters('gru', 3, symbol('H'))\"", "exact"),
+        ("formula = \"3*H*(H + 5)\"\nof = \"parameters('gru', 3, symbol('H'))\"", "wrong"),
+        ('formula = "1 - sigmoid(a)"\nof = "sigmoid(-symbol(\'a\'))"', "exact"),
+        ('holds = "sigmoid(3)**20 > 0.37 and not sigmoid(3)**20 > 0.38"', "exact"),
+        ("holds = \"fair_width('rnn', 180, 3).exact\"", "wrong"),
+        ('states = "0.7339"\nof = "trace(\'lstm\', x=[1, 0, 0, 0], W_i=4, b_i=-2, W_g=2, b_f=3).c[4]"', "rounded"),
+        ('states = "1"\nof = "repeat(1, 10**9)"', "undecided"),
+        ('states = "1"\nof = "exp(exp(exp(100)))"', "undecided"),
+    ],
+)
+def test_each_kind_of_claim_has_its_verdict(tmp_path: Path, claim: str, verdict: str) -> None:
+    """Figures, vectors, formulas and conditions."""
+    assert verdicts(tmp_path, f"[[claim]]\n{claim}\n") == [verdict]
+
+
+def test_the_names_of_a_formula_are_symbols_never_the_givens(tmp_path: Path) -> None:
+    """H is 5 in the pack, and yet 45 is not H*(H + 4)."""
+    text = "[given]\nH = 5\n[[claim]]\nformula = \"45\"\nof = \"symbol('H') * (symbol('H') + 4)\"\n"
+    assert verdicts(tmp_path, text) == ["wrong"]
+
+
+def test_each_cell_of_a_table_is_a_claim(tmp_path: Path) -> None:
+    """Columns of a trace by name, empty cells left out, lines counted from the first row's."""
+    text = """
+[define]
+belt = "trace('lstm', x=[1, 0], W_i=4, b_i=-2, W_g=2, b_f=3)"
+[[table]]
+line = 112
+of = "belt"
+columns = ["f", "i", "c", "h"]
+rows = [["0.9526", "0.8808", "0.8491", "0.3453"], ["0.9526", "", "0.8088", "0.3346"]]
+expect = { "2,h" = "wrong" }
+"""
+    report = check(pack(tmp_path, HEAD + text))
+    assert [(f.line, f.verdict) for f in report.claims] == [(112, "rounded")] * 4 + [(113, "rounded")] * 2 + [
+        (113, "wrong")
+    ]
+    assert report.failures() == []
+    assert report.summary["errata"] == 1
+
+
+def test_a_table_may_be_a_formula_in_row_and_column(tmp_path: Path) -> None:
+    """Backward factors after so many steps."""
+    text = """
+[[table]]
+of = "row ** column"
+row = ["1/2", "sigmoid(1)"]
+columns = ["10", "20"]
+rows = [["0.00098", "0.00000095"], ["0.0436", "0.0019"]]
+"""
+    assert verdicts(tmp_path, text) == ["rounded"] * 4
+
+
+def test_an_erratum_is_no_failure_until_it_becomes_right(tmp_path: Path) -> None:
+    """It is counted apart; when the figure is right, the pack must be looked at."""
+    wrong = pack(tmp_path, HEAD + '[[claim]]\nstates = "40"\nof = "41.08"\nexpect = "wrong"\n')
+    right = pack(tmp_path, HEAD + '[[claim]]\nstates = "41"\nof = "41.08"\nexpect = "wrong"\n', "right.toml")
+    report = check(wrong)
+    assert (report.summary["errata"], report.summary["wrong"], report.failures()) == (1, 0, [])
+    report = check(right)
+    assert (report.summary["errata"], report.summary["rounded"], len(report.failures())) == (0, 1, 1)
+
+
+def test_what_a_value_is_shown_with_more_digits_than_were_printed(tmp_path: Path) -> None:
+    """And what should stand in a wrong figure's place, with exactly as many."""
+    finding = check(pack(tmp_path, HEAD + '[[claim]]\nline = 7\nstates = "0.3785"\nof = "sigmoid(3)**20"\n')).claims[0]
+    assert (finding.value, finding.should, finding.line, finding.id) == ("0.3784213463", "0.3784", 7, "7.1")
+
+
+def test_packs_are_checked_side_by_side_with_the_same_result(tmp_path: Path) -> None:
+    """-j changes the time and nothing else."""
+    for number in range(3):
+        pack(tmp_path, HEAD + f'[[claim]]\nstates = "{number}"\nof = "1"\n', f"{number}.toml")
+    one, two = check(str(tmp_path)), check(str(tmp_path), jobs=2)
+    assert one.claims == two.claims
+    assert [finding.verdict for finding in two.claims] == ["wrong", "exact", "wrong"]
+
+
+def test_a_broken_pack_does_not_keep_the_others_from_being_checked(tmp_path: Path) -> None:
+    """The rest are checked, and the status is 2."""
+    pack(tmp_path, "document = 3\n", "a.toml")
+    pack(tmp_path, HEAD + '[[claim]]\nstates = "1"\nof = "1"\n', "b.toml")
+    result = run("check", str(tmp_path))
+    assert result.exit_code == 2
+    assert "a.toml:1:1: type: 'document' is an integer, where a text is needed" in result.stderr
+    assert "1 claims in 1 pack: 1 exact, 1 not checked" in result.stdout
+
+
+CLAIM = '[[claim]]\nstates = "1"\nof = "1"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (HEAD + "[[claim]]\nstate = '1'\nof = '1'\n", "3:1: key: unknown key 'state'; did you mean 'states'?"),
+        (HEAD + "[defin]\na = 1\n" + CLAIM, "2:1: key: unknown key 'defin'; did you mean 'define'?"),
+        (
+            HEAD + "[[claim]]\nstates = '1'\nof = 'sigmod(1)'\n",
+            "4:7: name: unknown function 'sigmod'; did you mean 'sigmoid'?",
+        ),
+        (HEAD + "[[claim]]\nstates = '1'\nof = '2 + lstm_cout'\n", "4:11: name: unknown name 'lstm_cout'"),
+        (
+            HEAD + "[define]\na = 'b'\nb = 'a'\n[[claim]]\nstates = '1'\nof = 'a'\n",
+            "name: 'a' is defined through itself: a -> b -> a",
+        ),
+        (HEAD, "key: the pack has no claims"),
+        ("", "1: key: the pack does not name its document"),
+        (HEAD + "[[claim]\n", "2:8: syntax: expected ']]' at the end of an array declaration"),
+        (HEAD + "[[claim]]\nstates = 'many'\nof = '1'\n", "3:1: numeral: 'many' is not a number"),
+        (HEAD + "[[claim]]\nstates = 1\nof = '1'\n", "3:1: type: 'states' is an integer, where a text is needed"),
+        (HEAD + "[[claim]]\nstates = '1'\n", "3:1: key: a claim with 'states' needs 'of'"),
+        (HEAD + "[[claim]]\nof = '1'\n", "2:1: key: the claim has none of 'states', 'formula' and 'holds'"),
+        (
+            HEAD + "[[claim]]\nstates = '1'\nholds = '1'\nof = '1'\n",
+            "4:1: key: the claim has both 'states' and 'holds'",
+        ),
+        (HEAD + "[[claim]]\nline = 0\nstates = '1'\nof = '1'\n", "3:1: type: 'line' is an integer"),
+        (
+            HEAD + "[[claim]]\nstates = '1'\nof = '1'\nexpect = 'wrog'\n",
+            "5:1: value: unknown verdict 'wrog'; did you mean 'wrong'?",
+        ),
+        (HEAD + "[[claim]]\nstates = '1'\nof = '1 +'\n", "4:10: syntax: the formula stops too early"),
+        (
+            HEAD + "[[claim]]\nstates = '1'\nof = '9**9**9**9'\n",
+            "limit: the power 9**387420489 has more than 3,000,000 digits",
+        ),
+        (HEAD + "[[claim]]\nstates = '1'\nof = '1e30000000'\n", "limit: the exponent of '1e30000000' is beyond 5000"),
+        (
+            HEAD + "[[claim]]\nstates = '1e30000000'\nof = '1'\n",
+            "limit: '1e30000000' has more than 1000 digits or an exponent",
+        ),
+        (HEAD + f"[[claim]]\nstates = '1'\nof = '{'(' * 10_000}'\n", "limit: brackets are nested deeper than 60"),
+        (HEAD + "[[claim]]\nstates = '1'\nof = '1 / 0'\n", "4:7: value: division by zero"),
+        (HEAD + "[[claim]]\nholds = '3'\n", "value: 3 is neither true nor false"),
+        (HEAD + "[[claim]]\nstates = '1, 2'\nof = '1'\n", "numeral: '1, 2' has more than one number"),
+        (HEAD + "[[claim]]\nstates = '[1, 2]'\nof = '1'\n", "2: shape: '[1, 2]' has 2 figures for a value that has 1"),
+        (HEAD + "[given]\na = 1979-05-27\n" + CLAIM, "3:1: type: 'a' is a date or time"),
+        (
+            HEAD + "[[table]]\nof = '1'\ncolumns = ['a']\nrows = [['1', '2']]\n",
+            "shape: row 1 has 2 cells, and there are 1 columns",
+        ),
+        (HEAD + "[[numeral]]\nis = 'label'\ntext = '#'\nwhy = 'x'\n" + CLAIM, "'#' alone would cover every numeral"),
+        (HEAD + "claim = 3\n", "type: 'claim' is not a list of tables"),
+        (HEAD + "a = " + "9" * 5000 + "\n" + CLAIM, "syntax: "),
+        (HEAD + "a = " + "[" * 5000 + "\n" + CLAIM, ""),
+    ],
+    ids=lambda text: text[-40:].replace("\n", " ") if isinstance(text, str) else None,
+)
+def test_a_pack_that_cannot_be_used_is_one_error_with_its_place(tmp_path: Path, text: str, error: str) -> None:
+    """File, line, what is wrong; status 2; at once."""
+    path = pack(tmp_path, text)
+    start = time.process_time()
+    result = run("check", path)
+    assert time.process_time() - start < 5  # a guard against a hang, not a benchmark
+    assert result.exit_code == 2
+    first = result.stderr.splitlines()[0]
+    assert first.startswith(path)
+    assert error in first
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)), b"\xff\xfe\x00", b"\x00" * 1000])
+def test_binary_rubbish_is_refused(tmp_path: Path, data: bytes) -> None:
+    """Not text, not a pack."""
+    path = tmp_path / "rubbish.toml"
+    path.write_bytes(data)
+    result = run("check", str(path))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{path}:")
+
+
+def test_a_missing_file_and_a_folder_without_packs_are_refused(tmp_path: Path) -> None:
+    """Each with the remedy."""
+    result = run("check", str(tmp_path / "none.toml"))
+    assert (result.exit_code, "no such file" in result.stderr) == (2, True)
+    result = run("check", str(tmp_path))
+    assert (result.exit_code, "no packs in this folder" in result.stderr) == (2, True)
+
+
+TRICKS = [
+    "__import__('os').system('touch {mark}')",
+    "().__class__.__bases__[0].__subclasses__()",
+    "open('{mark}', 'w')",
+    'exec(\'open("{mark}", "w")\')',
+    "eval('1')",
+    "(lambda: open('{mark}', 'w'))()",
+    "[open(a, 'w') for a in ['{mark}']]",
+    "'{{0.__class__}}'.format(1)",
+    'f\'{{open("{mark}", "w")}}\'',
+    "symbol.__globals__['__builtins__']",
+    "symbol('H').__class__",
+    "symbol('__import__(\"os\")')",
+    "parameters('{mark}', 1, 2)",
+    "trace('lstm', x=[1]).__dict__",
+    "trace('lstm', x=[1])._steps",
+    "getattr(1, 'real')",
+    "globals()",
+    "breakpoint()",
+    "sum.call",
+]
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_nothing_in_a_pack_runs_python(tmp_path: Path, trick: str) -> None:
+    """The well-known tricks are refused by the reader or by name, and leave no trace."""
+    mark = tmp_path / "mark"
+    formula = trick.format(mark=mark)
+    path = pack(
+        tmp_path,
+        HEAD + f"[[claim]]\nstates = '1'\nof = '''{formula}'''\n[[claim]]\nformula = '''{formula}'''\nof = '1'\n",
+    )
+    result = run("check", path)
+    assert result.exit_code == 2, result.stdout
+    assert not mark.exists()
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    """Run the command line in this process, as `main` does."""
+    import gatecalc.cli as cli
+
+    def main() -> None:
+        cli.main(list(arguments))
+
+    import click
+
+    return CliRunner().invoke(click.Command("gatecalc", callback=main), [], input=stdin)
+
+
+def test_the_json_of_check_has_all_its_keys(tmp_path: Path) -> None:
+    """Every key always, null where there is nothing."""
+    path = pack(
+        tmp_path, HEAD + '[[claim]]\nstates = "1"\nof = "1"\n[[claim]]\nstates = "1"\nof = "repeat(0, 10**9)"\n'
+    )
+    result = run("check", path, "--format", "json")
+    data = json.loads(result.stdout)
+    assert result.exit_code == 1
+    keys = {"pack", "id", "line", "states", "verdict", "value", "how", "expect", "note"}
+    assert all(keys <= set(claim) for claim in data["claims"])
+    assert data["claims"][0]["pack"] == path
+    assert data["claims"][1]["value"] is None
+    assert data["summary"] == {
+        "claims": 2,
+        "exact": 1,
+        "rounded": 0,
+        "chained": 0,
+        "truncated": 0,
+        "wrong": 0,
+        "undecided": 1,
+        "errata": 0,
+    }
+    assert run("check", path, "--allow-undecided").exit_code == 0
+
+
+def test_a_failure_is_one_line_that_says_all(tmp_path: Path) -> None:
+    """Place in the pack, verdict, place in the document, printed figure, right one, and from what."""
+    path = pack(
+        tmp_path, HEAD + '\n[[claim]]\nline = 88\nstates = "288"\nof = "parameters(\'gru_reset_after\', 2, 8)"\n'
+    )
+    assert run("check", path).stdout.splitlines()[0] == (
+        f"{path}:3: wrong: line 88 prints 288 for parameters('gru_reset_after', 2, 8); it is 272"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "output"),
+    [
+        (("value", "sigmoid(3)**20", "--states", "0.3784"), 0, "0.3784: rounded"),
+        (("value", "sigmoid(3)**20", "--states", "0.3785"), 1, "0.3785: wrong; it should be 0.3784"),
+        (("value", "sigmoid(3)**20", "--digits", "20"), 0, "0.37842134627077972085"),
+        (("value", "2 + 2"), 0, "4  (exact arithmetic)"),
+        (("value", "3 * symbol('H') + 1"), 0, "3 * H + 1  (algebra)"),
+        (("value", "1 < 2"), 0, "true  (exact arithmetic)"),
+        (("value", "--list"), 0, "parameters('lstm', 3, 5, bias='single') = 180"),
+    ],
+)
+def test_the_calculator_answers_in_one_command(arguments: tuple[str, ...], status: int, output: str) -> None:
+    """Digits, verdicts, and the list of functions."""
+    result = run(*arguments)
+    assert result.exit_code == status
+    assert output in result.stdout
+
+
+def test_every_function_of_the_table_gives_its_example() -> None:
+    """A row's example is evaluated, and its value is what the row says."""
+    from gatecalc.calculator import calculate
+    from gatecalc.check import show
+    from gatecalc.functions import FUNCTIONS
+    from gatecalc.precise import Real
+
+    for row in FUNCTIONS.values():
+        assert row.title.endswith("."), row.name
+        found = calculate(row.example)
+        if isinstance(found, Real) and not found.symbols:
+            assert value(row.example, row.value).verdict in ("exact", "rounded"), row.name
+        else:
+            assert show(found, 6) == row.value, row.name
+
+
+def test_lines_of_a_pack_are_found_in_any_layout(tmp_path: Path) -> None:
+    """Multi-line texts, dotted keys, comments and inline tables do not shift the places."""
+    text = HEAD + 'note = """\n[[claim]]\nstates = 3\n"""\n# [[claim]]\n[[claim]] # the first\nstates="1"\nof="1"\n'
+    text += "claim2 = 3\n"
+    with pytest.raises(GatecalcError) as caught:
+        read_pack(pack(tmp_path, text))
+    assert str(caught.value).splitlines()[0].endswith(":10:1: key: unknown key 'claim2'")

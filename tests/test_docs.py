@@ -1,0 +1,75 @@
+"""The documentation: every example in it runs, and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from gatecalc import check
+from gatecalc.cli import Commands
+from tests.test_check import run
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_page_prints_what_its_commands_print(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `$ gatecalc ...` of a console block, with the lines below it."""
+    monkeypatch.chdir(ROOT)
+    for block in blocks(path, "console"):
+        for command, output in re.findall(r"^\$ gatecalc (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            assert run(*shlex.split(command)).output == output, command
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_packs_of_a_page_hold(path: Path, tmp_path: Path) -> None:
+    """A toml block that names a document is a pack, and checks."""
+    for number, block in enumerate(blocks(path, "toml")):
+        if "document =" in block:
+            pack = tmp_path / f"{number}.toml"
+            pack.write_text(block, encoding="utf-8")
+            report = check(str(pack))
+            assert not report.errors
+            assert not report.failures()
+
+
+def test_the_python_of_the_readme_runs() -> None:
+    """As a doctest."""
+    for block in blocks(ROOT / "README.md", "python"):
+        test = doctest.DocTestParser().get_doctest(block, {}, "README.md", None, None)
+        result = doctest.DocTestRunner(verbose=False).run(test)
+        assert result.failed == 0
+        assert result.attempted > 0
+
+
+def test_the_readme_opens_with_an_example_and_its_numbers() -> None:
+    """By line 15."""
+    head = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:15])
+    assert "$ gatecalc" in head
+    assert re.search(r"\d\.\d{4}", head)
+
+
+def test_the_readme_names_every_command() -> None:
+    """And no other."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `gatecalc (\w+)` \|", text, re.MULTILINE))
+    assert named == set(Commands().list_commands(None))  # type: ignore[arg-type]
+
+
+def test_the_contributors_page_names_every_module() -> None:
+    """In the order of imports."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text[text.index("## The house") : text.index("## Where to add what")]
+    named = re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    modules = {path.stem for path in (ROOT / "gatecalc").glob("*.py") if path.stem[0] != "_"}
+    assert modules <= set(named), modules - set(named)
+    assert len(named) == len(set(named))
