@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from gatecalc.cell import cell as cell
     from gatecalc.check import check as check
     from gatecalc.check import value as value
+    from gatecalc.derivation import derive as derive
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
     from gatecalc.fair import fair_width as fair_width
+    from gatecalc.grading import grade as grade
     from gatecalc.trace import trace as trace
 
 __version__ = "0.1.0"
@@ -34,6 +36,8 @@ _PUBLIC = {
     "trace": "trace",
     "count": "architecture",
     "fair_width": "fair",
+    "derive": "derivation",
+    "grade": "grading",
 }
 
 

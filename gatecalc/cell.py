@@ -99,10 +99,15 @@ class Cell:
         return sorted(dict.fromkeys(self.widths.values()))
 
     def jacobian(self, output: str, input: str, **options: Any) -> Any:
-        """Derive d output / d input; see :func:`gatecalc.jacobian.derive`."""
-        from gatecalc.jacobian import derive
+        """Derive d output / d input; see :func:`gatecalc.derivation.derive`."""
+        from gatecalc.derivation import derive
 
         return derive(self, output, input, **options)
+
+    def _repr_latex_(self) -> str:
+        from gatecalc.notation import cell_latex
+
+        return f"$\\displaystyle {cell_latex(self)}$"
 
     def __repr__(self) -> str:
         return f"cell({self.name!r})"

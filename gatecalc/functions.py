@@ -329,6 +329,14 @@ def increasing(values: Any) -> bool:
     return all(compare(after, before)[0] > 0 for before, after in pairwise(numbers))
 
 
+@function("jacobian('lstm', 'c', 'c_prev')", "diag(f)")
+def jacobian(cell: str, output: str, input: str, path: str = "local", steps: Any = 1) -> Any:
+    """A derivative, for a formula of diag(...), matrices and @ to be compared with; path is local or total."""
+    from gatecalc.derivation import derive
+
+    return derive(cell, output, input, path, integer(steps, "the number of steps", 1), check=False)
+
+
 def _filled(formula: Any, cell: str, **widths: Any) -> Any:
     """Fill widths into a count: integers, or symbols for a formula that holds for every width."""
     needed = formula.names

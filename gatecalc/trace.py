@@ -127,21 +127,7 @@ def trace(cell: Cell | str, x: Any, digits: int = 6, show: Sequence[str] = (), *
 ['2', '0.0000', '0.9526', '0.1192', '0.0000', '0.5000', '0.8088', '0.3345']]
     """
     cell = find_cell(cell) if isinstance(cell, str) else cell
-    inputs = _inputs(x)
-    given = _given(cell, values)
-    widths = _widths(cell, inputs, given)
-    weights = {
-        name: _filled(name, given.get(name), [widths[letter] for letter in shape])
-        for name, shape in cell.parameters.items()
-    }
-    states = {
-        state + PREVIOUS: _filled(state + PREVIOUS, given.get(state + PREVIOUS), [widths[cell.widths[state]]])
-        for state in cell.states
-    }
-    if len(inputs) * sum(widths[letter] for letter in cell.widths.values()) > MAX_ELEMENTS:
-        raise GatecalcError(
-            f"limit: the trace has more than {MAX_ELEMENTS} numbers", help="trace fewer steps, or a smaller width"
-        )
+    inputs, weights, states = start(cell, x, values)
     formulas = _formulas(cell, show)
 
     initial = {name.removesuffix(PREVIOUS): vector for name, vector in states.items()}
@@ -154,6 +140,30 @@ def trace(cell: Cell | str, x: Any, digits: int = 6, show: Sequence[str] = (), *
         states = {state + PREVIOUS: found[state] for state in cell.states}
     steps = {name: Steps(name, vectors, initial.get(name)) for name, vectors in series.items()}
     return Trace(cell, steps, list(series), digits)
+
+
+def start(cell: Cell, x: Any, values: Mapping[str, Any]) -> tuple[list[Vector], dict[str, Any], dict[str, Vector]]:
+    """Return the inputs of all steps, every weight as a vector or as rows, and the initial states, as numbers.
+
+    Raises:
+        GatecalcError: For an unknown weight, shapes that do not fit, and what is not a number.
+    """
+    inputs = _inputs(x)
+    given = _given(cell, values)
+    widths = _widths(cell, inputs, given)
+    if len(inputs) * sum(widths[letter] for letter in cell.widths.values()) > MAX_ELEMENTS:
+        raise GatecalcError(
+            f"limit: the trace has more than {MAX_ELEMENTS} numbers", help="trace fewer steps, or a smaller width"
+        )
+    weights = {
+        name: _filled(name, given.get(name), [widths[letter] for letter in shape])
+        for name, shape in cell.parameters.items()
+    }
+    states = {
+        state + PREVIOUS: _filled(state + PREVIOUS, given.get(state + PREVIOUS), [widths[cell.widths[state]]])
+        for state in cell.states
+    }
+    return inputs, weights, states
 
 
 def _step(cell: Cell, known: dict[str, Any]) -> dict[str, Any]:

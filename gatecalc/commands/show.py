@@ -1,0 +1,52 @@
+"""``gatecalc show``: the equations and the parameters of a cell."""
+
+from __future__ import annotations
+
+import click
+
+from gatecalc.report import format_option, print_json, table
+
+
+@click.command()
+@click.argument("cell")
+@format_option("latex", "markdown")
+def command(cell: str, format: str) -> None:
+    """Show the equations and the parameters of CELL, a built-in cell or a .cell file.
+
+    \b
+    gatecalc show gru
+    gatecalc show lstm --format latex
+    """
+    from gatecalc.cell import cell as load
+
+    found = load(cell)
+    shapes = [(name, " by ".join(shape)) for name, shape in found.parameters.items()]
+    if format == "text":
+        click.echo(f"{found.title}\n\n{found}\n\n{table(shapes)}")
+        click.echo(f"\ninputs {', '.join(found.inputs) or 'none'}; states {', '.join(found.states) or 'none'}")
+        click.echo(f"source: {found.source}" if found.source else "source: not given")
+        return
+    from gatecalc.notation import LATEX, Notation, cell_latex
+
+    latex = cell_latex(found)
+    if format == "json":
+        print_json(
+            {
+                "cell": found.name,
+                "title": found.title,
+                "source": found.source,
+                "equations": str(found).splitlines(),
+                "parameters": found.parameters,
+                "inputs": found.inputs,
+                "states": found.states,
+                "latex": latex,
+            }
+        )
+    elif format == "latex":
+        click.echo(latex)
+    else:
+        notation = Notation(LATEX, found.parameters)
+        rows = [f"| ${notation.symbol(name)}$ | {shape} |" for name, shape in shapes]
+        head = ["| parameter | shape |", "|---|---|"]
+        click.echo(f"**{found.name}**: {found.title}\n\n$$\n{latex}\n$$\n\n" + "\n".join(head + rows))
+        click.echo(f"\nSource: {found.source}" if found.source else "")

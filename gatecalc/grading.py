@@ -1,0 +1,500 @@
+"""A formula for a Jacobian, held against the one that is derived: right, or which words are missing and extra.
+
+    grade(cell, output, input, formula, path="local", steps=1) -> Grade
+
+``formula`` is text or a :class:`~gatecalc.language.Tree`: a sum of products by ``@`` of ``diag(e)``, matrices, ``I``
+and sums in parentheses, with numbers in front. Both formulas are multiplied out into their normal form
+(:class:`~gatecalc.words.Algebra`); when these are the same, they are equal for every width, weight and input. When they
+are not, words could still be equal by an identity of their functions, as 2*sigmoid(2*a) - 1 and tanh(a) are: then
+enclosures of the difference at random points tell, each factor of a word at a unit of its own, or else SymPy is asked.
+
+For a weight, words are the change of the output, ``A @ dU_f @ v``, or the gradient, ``A.T @ delta @ v.T``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from gatecalc.cell import CONSTANTS, Cell, is_matrix
+from gatecalc.derivatives import tidy
+from gatecalc.elementwise import ELEMENTWISE
+from gatecalc.errors import GatecalcError, closest
+from gatecalc.jacobian import Jacobian, jacobian
+from gatecalc.language import Source, Tree, add, multiply, name, number, parse, substitute
+from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, Real, apply
+from gatecalc.words import (
+    IDENTITY,
+    MAX_WORDS,
+    Algebra,
+    Monomial,
+    Polynomial,
+    Words,
+    chain,
+    diag,
+    factors,
+    is_diag,
+    paths,
+    terms,
+)
+
+POINTS = 3  # random points at which a difference is enclosed, the last of them with positive numbers alone
+BITS = 256
+
+Shape = tuple[str | None, str | None]  # rows and columns; None fits any width
+
+
+class Grade(NamedTuple):
+    """What a formula is worth.
+
+    Attributes:
+        correct: Whether it is the Jacobian, for every width.
+        missing: The words that it lacks.
+        extra: The words that it should not have.
+        how: How that is known: ``exact`` by the normal form, ``algebra`` by SymPy, ``enclosure`` at random points.
+        note: Where they differ, in numbers; or what the agreement rests on.
+    """
+
+    correct: bool
+    missing: Sequence[str] = ()
+    extra: Sequence[str] = ()
+    how: str = EXACT
+    note: str = ""
+
+
+def grade(cell: Cell | str, output: str, input: str, formula: str | Tree, path: str = "local", steps: int = 1) -> Grade:
+    """Grade a formula for the Jacobian of a cell's output by an input.
+
+    Raises:
+        GatecalcError: For a name that is not the cell's, shapes that do not fit, and what is not a sum of words.
+
+    >>> grade("gru", "h", "h_prev", "diag(1 - z) + diag(z * (1 - n**2)) @ U_n @ diag(r)").missing[0]
+    'diag(z * (1 - n**2)) @ U_n @ diag(h_prev * r * (1 - r)) @ U_r'
+    """
+    source = Source(formula if isinstance(formula, str) else str(formula))
+    tree = parse(source) if isinstance(formula, str) else formula
+    return compare(jacobian(cell, output, input, path, steps), tree, source)
+
+
+def compare(derived: Jacobian, formula: Tree, source: Source | None = None) -> Grade:
+    """Compare a formula with a Jacobian that has been derived."""
+    misfits = Reader(derived, source or Source(str(formula))).check(formula)
+    if any(node.op == "name" and node.value == "delta" for node in formula.walk()):
+        formula = _from_gradient(formula, derived)
+    algebra = derived.algebra()
+    right = {word: algebra.expand(word) for word in derived.paths(MAX_WORDS)}
+    given = {
+        word: algebra.expand(word) for word in paths(substitute(formula, derived.named_paths(MAX_WORDS)), MAX_WORDS)
+    }
+    difference = _by_matrices(_difference(right.values(), given.values()))
+    if not difference:
+        return Grade(True)
+    points = _Points(algebra)
+    wrong, hows, notes = set(), [], []
+    for matrices, words in difference.items():
+        found = points.where_not_zero(words)
+        if found is not None:
+            wrong.add(matrices)
+            sides = [_by_matrices(_difference(side.values(), ())).get(matrices, {}) for side in (right, given)]
+            notes.append(found.describe(*sides))
+        else:
+            hows.append(ALGEBRA if points.is_zero_by_algebra(words) else ENCLOSURE)
+    if not wrong:
+        how = ENCLOSURE if ENCLOSURE in hows else ALGEBRA
+        rests = f"the difference encloses 0 at {POINTS} random points to {BITS} bits; algebra does not settle it"
+        return Grade(True, how=how, note=rests if how == ENCLOSURE else "")
+    missing, extra = _leftover(
+        [(word, words) for word, words in right.items() if wrong & set(_by_matrices(words))],
+        [(word, words) for word, words in given.items() if wrong & set(_by_matrices(words))],
+        algebra,
+    )
+    note = misfits[0] if misfits else notes[0]
+    return Grade(False, [str(tidy(word)) for word in missing], [str(tidy(word)) for word in extra], ENCLOSURE, note)
+
+
+def _difference(ours: Iterable[Words], theirs: Iterable[Words]) -> Words:
+    result: Words = {}
+    for sign, side in ((1, ours), (-1, theirs)):
+        for words in side:
+            for word, coefficient in words.items():
+                result[word] = result.get(word, Fraction(0)) + sign * coefficient
+    return {word: coefficient for word, coefficient in result.items() if coefficient}
+
+
+def _by_matrices(words: Words) -> dict[tuple[str, ...], Words]:
+    """Sort words by the matrices in them: words with different ones can never be equal."""
+    found: dict[tuple[str, ...], Words] = {}
+    for word, coefficient in words.items():
+        found.setdefault(word[1::2], {})[word] = coefficient
+    return found
+
+
+Expanded = list[tuple[Tree, Words]]
+
+
+def _leftover(right: Expanded, given: Expanded, algebra: Algebra) -> tuple[list[Tree], list[Tree]]:
+    """Cancel the words that both sides have; then, where a word is a sum in one diagonal, its terms."""
+    right, given = _cancelled(right, given)
+    parts = [[(part, algebra.expand(part)) for word, _ in side for part in _terms(word)] for side in (right, given)]
+    fewer_right, fewer_given = _cancelled(*parts)
+    if len(fewer_right) < len(parts[0]):
+        right, given = fewer_right, fewer_given
+    return [word for word, _ in right], [word for word, _ in given]
+
+
+def _cancelled(right: Expanded, given: Expanded) -> tuple[Expanded, Expanded]:
+    left = list(given)
+    missing = []
+    for word, words in right:
+        match = next((k for k, (_, other) in enumerate(left) if other == words), None)
+        if match is None:
+            missing.append((word, words))
+        else:
+            left.pop(match)
+    return missing, left
+
+
+def _terms(word: Tree) -> list[Tree]:
+    """Split a word whose first sum in a diagonal has several terms."""
+    sign, parts = (Tree("neg", (IDENTITY,)), factors(word.args[0])) if word.op == "neg" else (IDENTITY, factors(word))
+    for k, factor in enumerate(parts):
+        if is_diag(factor) and factor.args[0].op == "+":
+            return [chain(sign, *parts[:k], diag(term), *parts[k + 1 :]) for term in factor.args[0].args]
+    return [word]
+
+
+def _from_gradient(formula: Tree, derived: Jacobian) -> Tree:
+    """Turn ``A.T @ delta @ v.T`` into ``A @ dU @ v``, for each word."""
+    change = name(str(derived.differential))
+    words = []
+    for word in paths(formula):
+        sign, parts = (
+            (Tree("neg", (IDENTITY,)), factors(word.args[0])) if word.op == "neg" else (IDENTITY, factors(word))
+        )
+        k = parts.index(name("delta"))
+        back = [part.args[0] if part.op == "attribute" else part for part in reversed(parts[:k])]
+        words.append(chain(sign, *back, change, *(part.args[0] for part in parts[k + 1 :])))
+    return Tree("+", tuple(words)) if len(words) > 1 else words[0]
+
+
+class Reader:
+    """Checks that a formula is a sum of words over the names of a cell, and that its shapes fit."""
+
+    def __init__(self, derived: Jacobian, source: Source) -> None:
+        self.derived = derived
+        self.source = source
+        self.widths = derived.unrolled.widths
+        self.parameters = derived.cell.parameters
+        self.matrices = {each: (shape[0], shape[1]) for each, shape in self.parameters.items() if len(shape) == 2}
+        self.vectors = {label for label in self.widths if label.isidentifier()}
+
+    def refuse(self, node: Tree, message: str, help: str | None = None) -> GatecalcError:
+        return GatecalcError(message, self.source.place(node.at), help)
+
+    def check(self, formula: Tree) -> list[str]:
+        """Refuse what is not a sum of words; return which of its terms do not fit the Jacobian."""
+        derived = self.derived
+        expected: Shape = derived.shape
+        if any(node.op == "name" and node.value == "delta" for node in formula.walk()):
+            if not derived.by_weight:
+                raise self.refuse(formula, "name: 'delta' belongs to the gradient by a matrix", "derive by one, as U_f")
+            expected = self.matrices[derived.input]
+        misfits = []
+        for term in terms(formula):
+            shape = self.shape(term)
+            if not _fit(shape, expected):
+                what = f"d {derived.output} / d {derived.input}"
+                misfits.append(f"{term} is {_by(shape)}, and {what} is {_by(expected)}")
+        return misfits
+
+    def shape(self, node: Tree) -> Shape:
+        """Return the rows and columns of a sum of words."""
+        op, args = node.op, node.args
+        if op == "+":
+            shapes = [self.shape(term) for term in args]
+            for term, shape in zip(args[1:], shapes[1:], strict=True):
+                if not _fit(shapes[0], shape):
+                    raise self.refuse(term, f"shape: cannot add {_by(shape)} to {_by(shapes[0])}")
+            return max(shapes, key=lambda shape: sum(each is not None for each in shape))
+        if op == "neg":
+            return self.shape(args[0])
+        if op == "@":
+            return self._product(node)
+        if op == "*":
+            rest = [factor for factor in args if not _is_number(factor)]
+            if len(rest) != 1:
+                first, second = (str(each) for each in (rest or args)[:2])
+                raise self.refuse(
+                    node,
+                    f"syntax: '*' is elementwise, and '{first}' and '{second}' are not both vectors in a 'diag'",
+                    f"write '{_as_matrix(first)} @ {_as_matrix(second)}'",
+                )
+            return self.shape(rest[0])
+        if op == "/" and _is_number(args[1]):
+            return self.shape(args[0])
+        if op == "number":
+            if node.value:
+                raise self.refuse(
+                    node, f"shape: the number {node} stands where a matrix is needed", f"write '{node} * I'"
+                )
+            return None, None
+        if op == "call" and node.value == "diag" and len(args) == 1:
+            width = self.width(args[0])
+            return width, width
+        if op == "call" and node.value in ELEMENTWISE:
+            raise self.refuse(
+                node, f"shape: the vector '{node}' stands where a matrix is needed", f"write 'diag({node})'"
+            )
+        if op == "attribute" and node.value == "T":
+            rows, columns = ("1", self.width(args[0])) if self._is_vector(args[0]) else self.shape(args[0])[::-1]
+            return rows, columns
+        if op == "name":
+            return self._name(node)
+        raise self.refuse(
+            node, f"syntax: '{node}' is not part of a sum of words", "write it with diag(...), matrices, @ + -"
+        )
+
+    def _product(self, node: Tree) -> Shape:
+        left, right = node.args
+        if left.op == "*" and is_matrix(str(left.args[-1])):
+            first = " * ".join(str(factor) for factor in left.args[:-1])
+            raise self.refuse(
+                node,
+                f"syntax: '{node}' reads as '({left}) @ {right}'",
+                f"write 'diag({first}) @ {left.args[-1]} @ {right}'",
+            )
+        last = factors(left)[-1:]
+        if last and last[0].op == "name" and last[0].value == self.derived.differential:
+            rows, columns = self.shape(left)
+            width = self.width(right)
+            if width not in (None, columns):
+                raise self._misfit(node, left, columns, right, width)
+            return rows, "1"
+        (rows, inner), (outer, columns) = self.shape(left), self.shape(right)
+        if inner is not None and outer is not None and inner != outer:
+            raise self._misfit(node, left, inner, right, outer)
+        return rows or (outer if inner is None else None), columns or (inner if outer is None else None)
+
+    def _misfit(self, node: Tree, left: Tree, inner: str | None, right: Tree, outer: str | None) -> GatecalcError:
+        one, other = factors(left)[-1], factors(right)[0] if right.op == "@" else right
+        return self.refuse(
+            other,
+            f"shape: cannot multiply {one} ({inner} columns) by {other} ({outer} rows)",
+            "the columns of a matrix are as many as the rows of the next",
+        )
+
+    def _name(self, node: Tree) -> Shape:
+        text = node.value
+        if text == "I":
+            return None, None
+        if text in self.matrices:
+            return self.matrices[text]
+        if text == self.derived.differential:
+            return self.matrices[self.derived.input]
+        if text == "delta":
+            return self.derived.unrolled.widths[self.derived.output], "1"
+        for label in self.derived.where:
+            if text == self.derived.reference(label):
+                return self.widths[label], self.derived.shape[1]
+        if text in self.vectors:
+            raise self.refuse(
+                node, f"shape: the vector '{text}' stands where a matrix is needed", f"write 'diag({text})'"
+            )
+        raise self._unknown(node, [*self.matrices, "I", *self.derived.named, *self.vectors])
+
+    def _unknown(self, node: Tree, known: Iterable[str]) -> GatecalcError:
+        over = f" over {self.derived.steps} steps" if self.derived.steps > 1 else ""
+        names = ", ".join(sorted(self.vectors - set(self.parameters)))
+        return self.refuse(
+            node,
+            f"name: '{node.value}' is not part of {self.derived.cell.name}{over}{closest(node.value, known)}",
+            f"its vectors are {names}"[:200],
+        )
+
+    def _is_vector(self, node: Tree) -> bool:
+        return not (node.op == "name" and (node.value in self.matrices or node.value in self.derived.named))
+
+    def width(self, node: Tree) -> str | None:
+        """Return the width of an elementwise formula; None for a number."""
+        op, args = node.op, node.args
+        if op == "number" or (op == "name" and node.value in CONSTANTS):
+            return None
+        if op == "name":
+            if node.value in self.matrices:
+                raise self.refuse(node, f"shape: the matrix '{node.value}' stands where a vector is needed")
+            if node.value not in self.vectors:
+                raise self._unknown(node, self.vectors)
+            return self.widths[node.value]
+        if op == "@":
+            return self._vector_product(node)
+        if op == "call" and node.value not in ELEMENTWISE:
+            raise self.refuse(node, f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}")
+        if op not in ("+", "*", "/", "**", "neg", "call"):
+            raise self.refuse(node, f"syntax: '{node}' is not an elementwise formula", "write it with + - * / **")
+        width, first = None, args[0]
+        for argument in args:
+            other = self.width(argument)
+            if width is not None and other is not None and other != width:
+                raise self.refuse(argument, f"shape: {first} is {width} wide, and {argument} is {other} wide")
+            width, first = (width, first) if width is not None else (other, argument)
+        return width
+
+    def _vector_product(self, node: Tree) -> str:
+        left, right = node.args
+        if left.op == "*" and is_matrix(str(left.args[-1])):
+            first = " * ".join(str(factor) for factor in left.args[:-1])
+            raise self.refuse(
+                node,
+                f"syntax: '{node}' reads as '({left}) @ {right}'",
+                f"write '{first} * ({left.args[-1]} @ {right})'",
+            )
+        if left.op != "name" or left.value not in self.matrices:
+            raise self.refuse(left, f"syntax: '{left}' is not a matrix", f"it has {', '.join(self.matrices)}")
+        (rows, columns), width = self.matrices[left.value], self.width(right)
+        if width not in (None, columns):
+            raise self._misfit(node, left, columns, right, width)
+        return rows
+
+
+def _is_number(tree: Tree) -> bool:
+    return not tree.names() and all(node.op in ("number", "neg", "*", "/", "**", "+") for node in tree.walk())
+
+
+def _as_matrix(text: str) -> str:
+    return text if is_matrix(text) or text.startswith("diag(") else f"diag({text})"
+
+
+def _fit(one: Shape, other: Shape) -> bool:
+    return all(a is None or b is None or a == b for a, b in zip(one, other, strict=True))
+
+
+def _by(shape: Shape) -> str:
+    return " by ".join(each or "any" for each in shape)
+
+
+class _Point:
+    """Values of all that is independent: a random rational for each name, at each unit."""
+
+    def __init__(self, algebra: Algebra, seed: int, low: int) -> None:
+        self.algebra = algebra
+        self.seed = seed
+        self.low = low
+        self.known: dict[tuple[Hashable, int], Real] = {}
+
+    def drawn(self, text: str, unit: int) -> Real:
+        """Draw a number that depends on the name alone, and not on the order in which names are met."""
+        draw = random.Random(f"{self.seed} {text} {unit}")
+        return Real.number(Fraction(draw.randint(self.low, 1000), 1000))
+
+    def words(self, words: Words) -> Real:
+        """Return the sum of the words, the factor between two matrices taken at a unit of its own."""
+        total = Real.number(0)
+        for word, coefficient in words.items():
+            product = Real.number(coefficient)
+            for unit, monomial in enumerate(word[::2]):
+                product = product * self.monomial(monomial, unit)
+            total = total + product
+        return total
+
+    def monomial(self, monomial: Monomial, unit: int) -> Real:
+        product = Real.number(1)
+        for atom, exponent in monomial:
+            product = product * self.atom(atom, unit) ** Real.number(exponent)
+        return product
+
+    def polynomial(self, polynomial: Iterable[tuple[Monomial, Fraction]], unit: int) -> Real:
+        total = Real.number(0)
+        for monomial, coefficient in polynomial:
+            total = total + self.monomial(monomial, unit) * Real.number(coefficient)
+        return total
+
+    def atom(self, atom: Any, unit: int) -> Real:
+        if (atom, unit) not in self.known:
+            self.known[atom, unit] = self._atom(atom, unit)
+        return self.known[atom, unit]
+
+    def _atom(self, atom: Any, unit: int) -> Real:
+        if isinstance(atom, str):
+            formula = self.algebra.definitions.get(atom)
+            if formula is None:
+                return self.drawn(atom, unit)
+            inner: Polynomial = self.algebra.polynomial(formula.args[0])
+            return apply(formula.value, self.polynomial(inner.items(), unit))
+        if atom[0] == "@":
+            return self.drawn(_spelled(atom), unit)
+        if atom[0] == "power":
+            return self.polynomial(atom[1], unit)
+        return apply(atom[0], self.polynomial(atom[1], unit))
+
+    def describe(self, right: Words, given: Words) -> str:
+        """Say what both sides are here, and at which values of the names in them."""
+        names: dict[str, Real] = {}  # in an order that is the same on every run
+        units = max(len(word) for words in (right, given) for word in words) // 2
+        for words in (right, given):
+            for word in sorted(words, key=_spelled):
+                for unit, monomial in enumerate(word[::2]):
+                    for atom, _ in sorted(monomial, key=_spelled):
+                        if isinstance(atom, str):
+                            names.setdefault(atom if not units else f"{atom}[{unit}]", self.atom(atom, unit))
+        matrices = next(iter(right or given))[1::2]
+        where = ", ".join(f"{text} = {value.decimal(4)}" for text, value in names.items())
+        entry = f"what stands before {' '.join(matrices)}" if matrices else "the diagonal"
+        values = self.words(right).decimal(6), self.words(given).decimal(6)
+        return f"at {where}: {entry} is {values[0]}, and the formula gives {values[1]}"
+
+
+def _spelled(atom: Any) -> str:
+    """Return a text for an atom that is the same on every run: sets are not."""
+    if isinstance(atom, frozenset):
+        return f"{{{', '.join(sorted(map(_spelled, atom)))}}}"
+    return f"({', '.join(map(_spelled, atom))})" if isinstance(atom, tuple) else str(atom)
+
+
+class _Points:
+    """Some random points, the same on every run."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.points = [_Point(algebra, seed, low) for seed, low in enumerate((-1000, -1000, 1))]
+
+    def where_not_zero(self, words: Words) -> _Point | None:
+        """Return a point where a sum of words is proved not to be zero."""
+        for point in self.points:
+            try:
+                ball = point.words(words).enclose(BITS)
+            except GatecalcError:  # a logarithm or a root has no value here
+                continue
+            if ball.is_finite() and (ball > 0 or ball < 0):
+                return point
+        return None
+
+    def is_zero_by_algebra(self, words: Words) -> bool:
+        """Ask SymPy whether a sum of words is zero."""
+        from gatecalc.algebra import is_zero
+
+        return is_zero(add(*(self._word(word, coefficient) for word, coefficient in words.items())))
+
+    def _word(self, word: Sequence[Any], coefficient: Fraction) -> Tree:
+        monomials = (self._monomial(monomial, unit) for unit, monomial in enumerate(word[::2]))
+        return multiply(number(coefficient), *monomials)
+
+    def _monomial(self, monomial: Monomial, unit: int) -> Tree:
+        return multiply(*(Tree("**", (self._atom(atom, unit), number(exponent))) for atom, exponent in monomial))
+
+    def _polynomial(self, polynomial: Iterable[tuple[Monomial, Fraction]], unit: int) -> Tree:
+        return add(*(multiply(number(c), self._monomial(monomial, unit)) for monomial, c in polynomial))
+
+    def _atom(self, atom: Any, unit: int) -> Tree:
+        if isinstance(atom, str):
+            formula = self.algebra.definitions.get(atom)
+            if formula is None:
+                return name(f"{atom} {unit}")
+            inner = self._polynomial(self.algebra.polynomial(formula.args[0]).items(), unit)
+            return Tree("call", (inner,), formula.value)
+        if atom[0] == "@":
+            return name(f"{_spelled(atom)} {unit}")
+        if atom[0] == "power":
+            return self._polynomial(atom[1], unit)
+        return Tree("call", (self._polynomial(atom[1], unit),), atom[0])
