@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from gatecalc.calculator import Scope, as_value, attributes, calculate, truth
+from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
 from gatecalc.claims import Claim, Pack, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, shorten
 from gatecalc.functions import describe, real
@@ -207,8 +207,8 @@ def _value(claim: Claim, scope: Scope) -> Any:
 
 def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
-    holds = truth(calculate(source, scope))
-    return Judgement(EXACT if holds else "wrong", EXACT, None, "" if holds else "the condition does not hold")
+    holds, how = condition(source, scope)
+    return Judgement(EXACT if holds else "wrong", how, None, "" if holds else "the condition does not hold")
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:

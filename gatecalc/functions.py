@@ -322,7 +322,7 @@ def simulate(
     )
 
 
-@function("increasing([1, 2, 4])", "True")
+@function("increasing([1, 2, 4])", "true")
 def increasing(values: Any) -> bool:
     """Whether each item of a list is above the one before it."""
     numbers = _numbers((items(values, "the argument of increasing"),), "an item of increasing")

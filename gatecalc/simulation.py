@@ -21,7 +21,7 @@ from gatecalc.crand import library, rand
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.language import Tree, parse
-from gatecalc.precise import FLOAT32, PRIMITIVES, Real
+from gatecalc.precise import ENCLOSURE, FLOAT32, PRIMITIVES, Real
 
 MAX_NUMBERS = 2_000_000  # computed in one run: trials times steps times the widths of all vectors
 MAX_BITS = 1024  # of an enclosed run
@@ -233,6 +233,11 @@ class Series(Sequence[Any]):
     def __init__(self, run: Run, name: str) -> None:
         self.run = run
         self.name = name
+
+    @property
+    def how(self) -> str:
+        """How its numbers are known."""
+        return FLOAT32 if self.run.arithmetic == FLOAT32 else ENCLOSURE
 
     def __len__(self) -> int:
         return len(self.run)
