@@ -6,6 +6,7 @@ gatecalc, of which a formula may read the public attributes and index the steps.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -146,10 +147,15 @@ class Calculation:
                 f"name: unknown function '{tree.value}'{closest(tree.value, FUNCTIONS)}",
                 help="'gatecalc value --list' lists the functions that a claim may call",
             )
-        arguments = [self.value(argument) for argument in tree.args if argument.op != "keyword"]
-        options = {argument.value: self.value(argument.args[0]) for argument in tree.args if argument.op == "keyword"}
+        arguments = [self.argument(argument) for argument in tree.args if argument.op != "keyword"]
+        options = {node.value: self.argument(node.args[0]) for node in tree.args if node.op == "keyword"}
         _check_arguments(row.call, row.signature, arguments, options)
         return as_value(row.call(*arguments, **options))
+
+    def argument(self, tree: Tree) -> Any:
+        """Return an argument; the path of a cell starts at the scope's folder."""
+        value = self.value(tree)
+        return os.path.join(self.scope.folder, value) if isinstance(value, str) and value.endswith(".cell") else value
 
     def attribute(self, tree: Tree) -> Any:
         owner = self.value(tree.args[0])
