@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gatecalc.fair import fair_width as fair_width
     from gatecalc.grading import grade as grade
     from gatecalc.trace import trace as trace
+    from gatecalc.training import train as train
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ _PUBLIC = {
     "check": "check",
     "value": "check",
     "trace": "trace",
+    "train": "training",
     "count": "architecture",
     "fair_width": "fair",
     "derive": "derivation",

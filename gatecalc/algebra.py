@@ -100,10 +100,12 @@ def is_zero(tree: Tree) -> bool:
     >>> is_zero(parse("sigmoid(a) + sigmoid(-a) - 1")), is_zero(parse("a - 1"))
     (True, False)
     """
+    expression = to_sympy(tree)
+    if expression == 0:
+        return True
     if _expanded_terms(tree) > MAX_TERMS:
         return False
-    expression = to_sympy(tree)
-    if expression == 0 or sympy.expand(expression) == 0:
+    if sympy.expand(expression) == 0:
         return True
     if expression.is_polynomial(*expression.free_symbols) and not expression.is_number:
         return False  # expanded and not zero

@@ -1,8 +1,8 @@
 """How a formula runs on NumPy: a list of ufunc calls with their outputs given, nothing allocated.
 
-A formula is read as a graph in which equal parts are one node, and becomes :class:`Call` after call, each on
-:class:`Slot` s: places in memory that :mod:`gatecalc.layer` turns into views. No text is generated and nothing is executed but NumPy's own
-functions, looked up by name in one table.
+A formula is read as a graph in which equal parts are one node, and becomes one :class:`Call` after another on slots,
+which are rows of memory that :mod:`gatecalc.layer` turns into views. No text is generated, and nothing is executed but
+NumPy's own functions, looked up by name in one table.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ _EXACT = {
 }
 _FOLD: dict[str, Callable[..., float]] = {**_EXACT, "abs": abs, "step": lambda a: float(a > 0)}
 
+_OPERATORS: dict[str, Callable[..., float]] = {"neg": lambda a: -a, "/": lambda a, b: a / b, "**": lambda a, b: a**b}
+
 
 def expand(tree: Tree) -> Tree:
     """Return the formula in primitives, each function in its stable form."""
@@ -105,6 +107,8 @@ def constant(tree: Tree) -> float | None:
         return float(tree.value)
     if tree.op == "name":
         return math.pi if tree.value == "pi" else None
+    if tree.op == "call" and tree.value not in PRIMITIVES:
+        return constant(expand(tree))
     args = [constant(argument) for argument in tree.args]
     if None in args:
         return None
@@ -115,7 +119,7 @@ def constant(tree: Tree) -> float | None:
         return float(math.prod(values))
     if tree.op == "call":
         return _FOLD[tree.value](*values)
-    return float({"neg": lambda a: -a, "/": lambda a, b: a / b, "**": lambda a, b: a**b}[tree.op](*values))
+    return float(_OPERATORS[tree.op](*values))
 
 
 class Program:
@@ -284,7 +288,7 @@ def fuse(calls: list[Call]) -> list[Call]:
     while first < len(calls):
         second = first + 1
         while second < len(calls):
-            joined = _joined(calls[first], calls[second])
+            joined = _joined(calls[first], calls[second]) or _joined(calls[second], calls[first])
             if joined is not None and _can_move(calls, first, second):
                 calls[first] = joined
                 del calls[second]
@@ -298,13 +302,13 @@ def fuse(calls: list[Call]) -> list[Call]:
 def _joined(one: Call, other: Call) -> Call | None:
     if one.function is not other.function or not isinstance(one.function, np.ufunc) or one.function is np.matmul:
         return None
-    if not _adjacent(one.out, other.out) or one.out.rows % other.out.rows:
+    if not _adjacent(one.out, other.out):
         return None
     args = []
     for left, right in zip(one.args, other.args, strict=True):
         if _adjacent(left, right) and left.rows == one.out.rows and right.rows == other.out.rows:
             args.append(left._replace(stop=right.stop))
-        elif left == right and (not isinstance(left, Slot) or left.rows == other.out.rows):
+        elif left == right and (not isinstance(left, Slot) or min(one.out.rows, other.out.rows) % left.rows == 0):
             args.append(left)
         else:
             return None

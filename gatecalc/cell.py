@@ -15,18 +15,19 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Place, closest, shorten
 from gatecalc.language import At, Source, Tree, name, parse_equations, rewrite
+from gatecalc.record import Record
 
 CELLS = os.path.join(os.path.dirname(__file__), "cells")
 PREVIOUS = "_prev"
 CONSTANTS = ("pi",)  # names that stand for a number
 
 
-class Elementwise(NamedTuple):
+class Elementwise(Record):
     """``name = formula``, one scalar formula over the vectors that it reads."""
 
     name: str
@@ -37,7 +38,7 @@ class Elementwise(NamedTuple):
         return [vector for vector in self.formula.names() if vector not in CONSTANTS]
 
 
-class Product(NamedTuple):
+class Product(Record):
     """``name = matrix @ vector``."""
 
     name: str
@@ -240,7 +241,7 @@ def _check_formula(formula: Tree, origin: Source) -> None:
                 "write the power as 'exp(b * log(a))'",
             )
         if node.op != "@":
-            for argument in node.args:
+            for argument in (formula, *node.args) if node is formula else node.args:
                 if argument.op == "name" and is_matrix(argument.value):
                     raise GatecalcError(
                         f"shape: the matrix '{argument.value}' stands where a vector is needed",

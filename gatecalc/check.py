@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
 from gatecalc.claims import Claim, Pack, find_packs, read_pack
-from gatecalc.errors import GatecalcError, Undecided, shorten
+from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
 from gatecalc.numeral import read_all
@@ -85,12 +86,15 @@ class Report(NamedTuple):
         ]
 
 
-def check(*paths: str, jobs: int = 1, progress: Callable[[int, int], None] | None = None) -> Report:
+def check(
+    *paths: str, jobs: int = 1, only: str | None = None, progress: Callable[[int, int], None] | None = None
+) -> Report:
     """Check the claims of packs, or of all packs in folders.
 
     Args:
         paths: Files and folders.
         jobs: How many packs to check at the same time.
+        only: The id of the one claim to check, of those in the packs.
         progress: Called with how many packs are done, and how many there are.
 
     Raises:
@@ -99,7 +103,7 @@ def check(*paths: str, jobs: int = 1, progress: Callable[[int, int], None] | Non
     packs = find_packs(paths)
     findings: list[Finding] = []
     errors: list[GatecalcError] = []
-    for done, result in enumerate(_each(packs, jobs), start=1):
+    for done, result in enumerate(_each(packs, jobs, only), start=1):
         if isinstance(result, GatecalcError):
             errors.append(result)
         else:
@@ -109,19 +113,28 @@ def check(*paths: str, jobs: int = 1, progress: Callable[[int, int], None] | Non
     return Report(findings, errors)
 
 
-def _each(packs: Sequence[str], jobs: int) -> Iterable[list[Finding] | GatecalcError]:
+def _each(packs: Sequence[str], jobs: int, only: str | None) -> Iterable[list[Finding] | GatecalcError]:
+    check_path = partial(_check_path, only=only)
     if jobs <= 1 or len(packs) <= 1:
-        yield from map(_check_path, packs)
+        yield from map(check_path, packs)
         return
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(min(jobs, len(packs))) as pool:
-        yield from pool.map(_check_path, packs)
+        yield from pool.map(check_path, packs)
 
 
-def _check_path(path: str) -> list[Finding] | GatecalcError:
+def _check_path(path: str, only: str | None = None) -> list[Finding] | GatecalcError:
     try:
-        return check_pack(read_pack(path))
+        pack = read_pack(path)
+        if only is not None:
+            ids = [claim.id for claim in pack.claims]
+            if only not in ids:
+                raise GatecalcError(
+                    f"{path}: name: no claim '{shorten(only)}'{closest(only, ids)}", help="'-v' shows the ids of a pack"
+                )
+            pack = pack._replace(claims=tuple(claim for claim in pack.claims if claim.id == only))
+        return check_pack(pack)
     except GatecalcError as error:
         return error
 

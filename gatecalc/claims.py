@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -23,7 +24,7 @@ MAX_PACK = 4_000_000  # characters
 SUFFIX = ".toml"
 
 _KEYS = {
-    "": ("document", "sha256", "note", "times", "given", "define", "claim", "table", "numeral"),
+    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "claim", "table", "numeral"),
     "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
@@ -94,13 +95,14 @@ class Pack(NamedTuple):
     path: str
     document: str
     sha256: str | None
+    numerals: int | None
     scope: Scope
     claims: tuple[Claim, ...]
     declared: tuple[Declared, ...]
 
 
 def read_pack(path: str) -> Pack:
-    """Read a pack.
+    """Read a pack, from standard input for ``-``.
 
     Raises:
         GatecalcError: For what is not a pack, with the place in the file and the remedy.
@@ -138,8 +140,11 @@ def _visible(folders: list[str]) -> bool:
 
 def _text(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            data = file.read(MAX_PACK + 1)
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_PACK + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(MAX_PACK + 1)
     except OSError as error:
         raise GatecalcError(
             f"file: cannot read it: {(error.strerror or 'error').lower()}",
@@ -237,7 +242,15 @@ class _Reader:
                 "key: the pack has no claims", Place(self.path), "add a [[claim]] with 'states' and 'of'"
             )
         declared = tuple(self.declared(entry, order) for order, entry in enumerate(self.data.get("numeral", ())))
-        return Pack(self.path, self.data["document"], self.data.get("sha256"), scope, tuple(claims), declared)
+        return Pack(
+            self.path,
+            self.data["document"],
+            self.data.get("sha256"),
+            self.data.get("numerals"),
+            scope,
+            tuple(claims),
+            declared,
+        )
 
     def check_keys(self, table: str, entry: Mapping[str, Any], order: int) -> None:
         for key, value in entry.items():
@@ -253,7 +266,9 @@ class _Reader:
                     self.caret(table, order, key),
                     f'write {key} = "{value}"' if isinstance(value, int | Decimal) else None,
                 )
-            if key in ("line", "times") and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            if key in ("line", "times", "numerals") and (
+                not isinstance(value, int) or isinstance(value, bool) or value < 1
+            ):
                 raise GatecalcError(
                     f"type: '{key}' is {_toml_type(value)}, where a number from 1 is needed",
                     self.caret(table, order, key),

@@ -6,6 +6,7 @@ name and what it does, is its line in ``gatecalc --help``, which loads none of t
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -65,8 +66,10 @@ def gatecalc() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with one error and status 2, never with a traceback."""
+    gc.set_threshold(50_000)  # start-up makes many objects and frees none: looking for rubbish then is time lost
+    colour = False if os.environ.get("NO_COLOR") else None  # None: on a terminal only
     try:
-        status = gatecalc.main(args=arguments, prog_name="gatecalc", standalone_mode=False)
+        status = gatecalc.main(args=arguments, prog_name="gatecalc", standalone_mode=False, color=colour)
         sys.stdout.flush()
     except GatecalcError as error:
         status = _refuse(str(error))

@@ -60,10 +60,12 @@ def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
             else:
                 counts[kind] += 1
     total = sum(map(len, by_line.values()))
-    return Coverage(total, counts[CHECKED], counts[GIVEN], counts[LABEL], unaccounted, _warnings(document, packs))
+    return Coverage(
+        total, counts[CHECKED], counts[GIVEN], counts[LABEL], unaccounted, _warnings(document, packs, total)
+    )
 
 
-def _warnings(document: Document, packs: Iterable[Pack]) -> list[str]:
+def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str]:
     """Say which packs speak of another text, or of lines that are not there."""
     found = []
     for pack in packs:
@@ -71,6 +73,8 @@ def _warnings(document: Document, packs: Iterable[Pack]) -> list[str]:
             found.append(
                 f"{pack.path}: its line numbers refer to another text: sha256 is not {document.sha256[:12]}..."
             )
+        if pack.numerals and pack.numerals != count:
+            found.append(f"{pack.path}: it speaks of {pack.numerals} numerals, and the document has {count}")
         beyond = [claim.line for claim in pack.claims if claim.line and claim.line > len(document.lines)]
         if beyond:
             found.append(f"{pack.path}: line {min(beyond)} is beyond the document's {len(document.lines)} lines")

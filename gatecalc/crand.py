@@ -1,175 +1,147 @@
-"""What ``rand()`` of a C library returns after ``srand(seed)``: one row each, with where it is written down.
+"""The ``rand()`` of named C libraries: one row each, with the file that defines it.
 
-A program that prints random numbers prints others on another system; a row says which. To add a library, add a row.
+A program that draws its numbers with ``srand(42)`` and ``rand()`` gives other results on another system. A row is a
+generator of what ``rand()`` returns after ``srand(seed)``, and its ``RAND_MAX``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gatecalc.errors import GatecalcError, closest, shorten
+import numpy as np
+import numpy.typing as npt
 
-MAX_DRAWS = 10_000_000
+from gatecalc.errors import GatecalcError, closest
+
+Stream = Callable[[int], Iterator[int]]
 
 
 class Library(NamedTuple):
-    """A C library's ``rand()``.
+    """One C library.
 
     Attributes:
-        name: As a claim calls it.
-        title: Whose it is.
-        rand_max: Its RAND_MAX.
-        source: Where it is written down.
-        numbers: The stream for a seed, without end.
+        name: How it is called here.
+        stream: The numbers of ``rand()`` after ``srand(seed)``.
+        rand_max: Its ``RAND_MAX``.
+        source: The file that defines it.
     """
 
     name: str
-    title: str
+    stream: Stream
     rand_max: int
     source: str
-    numbers: Callable[[int], Iterator[int]]
 
 
-def _linear(
-    multiplier: int, increment: int, modulus: int, shift: int, mask: int, first: Callable[[int], int] = int
-) -> Callable[[int], Iterator[int]]:
-    """Return the streams of ``state = (multiplier * state + increment) % modulus``, of which some bits are shown."""
+def _congruential(multiplier: int, increment: int, bits: int, shift: int, mask: int, before: int = 0) -> Stream:
+    """Return ``state = multiplier * state + increment`` modulo 2**bits; a number is ``state >> shift & mask``."""
 
-    def numbers(seed: int) -> Iterator[int]:
-        state = first(seed)
+    def stream(seed: int) -> Iterator[int]:
+        state = (seed - before) % 2**32  # an unsigned int, whatever the state's own width
         while True:
-            state = (multiplier * state + increment) % modulus
+            state = (multiplier * state + increment) % 2**bits
             yield state >> shift & mask
 
-    return numbers
+    return stream
 
 
-def _minimal(seed: int) -> Iterator[int]:
-    """Park and Miller's minimal standard; 0, from which it would never move, is replaced."""
-    state = seed
+def _park_miller(seed: int) -> Iterator[int]:
+    """Return x = 16807 x modulo 2**31 - 1; a seed of 0 stands for 123459876."""
+    state = seed % 2**32
+    state = state - 2**32 if state >= 2**31 else state
     while True:
-        state = 16807 * (state or 123459876) % (2**31 - 1)
+        state = state or 123459876
+        high, low = int(state / 127773), state - int(state / 127773) * 127773  # C's division, towards zero
+        state = 16807 * low - 2836 * high
+        state += 0x7FFFFFFF if state < 0 else 0
         yield state
 
 
-def _minimal_shifted(seed: int) -> Iterator[int]:
-    """The same on 1 to 2**31 - 2, shown from 0."""
-    state = seed
+def _park_miller_shifted(seed: int) -> Iterator[int]:
+    """Return the same with the range moved to 0 .. 2**31 - 3."""
+    state = seed % 2**32
     while True:
-        state = 16807 * (state % (2**31 - 2) + 1) % (2**31 - 1) - 1
+        state = state % 0x7FFFFFFE + 1
+        state = 16807 * state % 0x7FFFFFFF - 1
         yield state
 
 
-def _additive(seed: int) -> Iterator[int]:
-    """The sum of the numbers 3 and 31 steps before, without its last bit, after 310 that are thrown away."""
-    table = [seed or 1]
+def _additive_feedback(seed: int) -> Iterator[int]:
+    """Return r[i] = r[i-3] + r[i-31] modulo 2**32, without its lowest bit; the first 310 are thrown away."""
+    first = (seed % 2**32) or 1
+    first = first - 2**32 if first >= 2**31 else first
+    state = [first]
     for _ in range(30):
-        table.append(16807 * _signed(table[-1]) % (2**31 - 1))
-    front, back = 3, 0
-    drawn = 0
+        high, low = int(state[-1] / 127773), state[-1] - int(state[-1] / 127773) * 127773
+        word = 16807 * low - 2836 * high
+        state.append(word + 0x7FFFFFFF if word < 0 else word)
+    state = [word % 2**32 for word in state]
+    index = 0
     while True:
-        table[front] = (table[front] + table[back]) % 2**32
-        number = table[front] >> 1
-        front, back = (front + 1) % 31, (back + 1) % 31
-        drawn += 1
-        if drawn > 310:
-            yield number
-
-
-def _signed(word: int) -> int:
-    return word - 2**32 if word >= 2**31 else word
+        state[(index + 3) % 31] = (state[(index + 3) % 31] + state[index % 31]) % 2**32
+        if index >= 310:
+            yield state[(index + 3) % 31] >> 1
+        index += 1
 
 
 _ROWS = (
     Library(
-        "glibc",
-        "GNU C library (Linux)",
-        2**31 - 1,
-        "glibc, stdlib/random_r.c, type 3: r[i] = r[i-3] + r[i-31]",
-        _additive,
+        "glibc", _additive_feedback, 0x7FFFFFFF, "glibc, stdlib/random_r.c, TYPE_3 with degree 31 and separation 3"
     ),
     Library(
         "microsoft",
-        "Microsoft's C runtime (Visual C++, MinGW)",
-        2**15 - 1,
-        "Universal C Runtime, misc/rand.cpp; the same in ReactOS, sdk/lib/crt/stdlib/rand.c",
-        _linear(214013, 2531011, 2**32, 16, 0x7FFF),
+        _congruential(214013, 2531011, 32, 16, 0x7FFF),
+        0x7FFF,
+        "Microsoft Universal C Runtime, ucrt/misc/rand.cpp; also MinGW, and ReactOS sdk/lib/crt/stdlib/rand.c",
     ),
     Library(
         "macos",
-        "macOS, and FreeBSD up to 9",
-        2**31 - 1,
-        "FreeBSD 9, lib/libc/stdlib/rand.c (Apple's Libc has the same): 16807 x mod 2**31 - 1",
-        _minimal,
+        _park_miller,
+        0x7FFFFFFF,
+        "Apple Libc, stdlib/FreeBSD/rand.c; FreeBSD to version 9, lib/libc/stdlib/rand.c",
+    ),
+    Library("freebsd", _park_miller_shifted, 0x7FFFFFFD, "FreeBSD 10 to 12, lib/libc/stdlib/rand.c"),
+    Library(
+        "musl", _congruential(6364136223846793005, 1, 64, 33, 0x7FFFFFFF, before=1), 0x7FFFFFFF, "musl, src/prng/rand.c"
     ),
     Library(
-        "freebsd-10",
-        "FreeBSD 10 to 12",
-        2**31 - 3,
-        "FreeBSD 10.4, lib/libc/stdlib/rand.c: the minimal standard on a shifted range",
-        _minimal_shifted,
+        "newlib", _congruential(6364136223846793005, 1, 64, 32, 0x7FFFFFFF), 0x7FFFFFFF, "newlib, libc/stdlib/rand.c"
     ),
     Library(
-        "musl",
-        "musl (Alpine Linux)",
-        2**31 - 1,
-        "musl, src/prng/rand.c",
-        _linear(6364136223846793005, 1, 2**64, 33, 2**31 - 1, lambda seed: (seed - 1) % 2**32),
+        "c_standard", _congruential(1103515245, 12345, 32, 16, 0x7FFF), 0x7FFF, "ISO/IEC 9899:1999, 7.20.2, example"
     ),
     Library(
-        "newlib",
-        "newlib (embedded systems, Cygwin)",
-        2**31 - 1,
-        "newlib, libc/stdlib/rand.c",
-        _linear(6364136223846793005, 1, 2**64, 32, 2**31 - 1),
-    ),
-    Library(
-        "netbsd",
-        "NetBSD, and glibc's simplest generator",
-        2**31 - 1,
-        "NetBSD, lib/libc/stdlib/rand.c, version 1.6: 1103515245 x + 12345",
-        _linear(1103515245, 12345, 2**64, 0, 2**31 - 1),
-    ),
-    Library(
-        "iso-c",
-        "The example in the C standard",
-        2**15 - 1,
-        "ISO/IEC 9899:1999, 7.20.2.2, example",
-        _linear(1103515245, 12345, 2**32, 16, 0x7FFF),
+        "netbsd", _congruential(1103515245, 12345, 32, 0, 0x7FFFFFFF), 0x7FFFFFFF, "NetBSD, lib/libc/stdlib/rand.c"
     ),
 )
 
-LIBRARIES: dict[str, Library] = {row.name: row for row in _ROWS}
-if len(LIBRARIES) < len(_ROWS):
-    raise ValueError("a C library is in the table twice")
+LIBRARIES: dict[str, Library] = {}
+for _row in _ROWS:
+    if _row.name in LIBRARIES:
+        raise ValueError(f"C library '{_row.name}' is defined twice")
+    LIBRARIES[_row.name] = _row
 
 
 def library(name: str) -> Library:
-    """Return a library's row by its name."""
+    """Return a C library by its name.
+
+    Raises:
+        GatecalcError: For an unknown one, with the closest.
+
+    >>> next(library("microsoft").stream(42))
+    175
+    """
     if name not in LIBRARIES:
         raise GatecalcError(
-            f"name: unknown C library '{shorten(str(name))}'{closest(str(name), LIBRARIES)}",
-            help=f"known: {', '.join(LIBRARIES)}",
+            f"name: unknown C library '{name[:40]}'{closest(name, LIBRARIES)}", help="known are " + ", ".join(LIBRARIES)
         )
     return LIBRARIES[name]
 
 
-def rand(name: str, seed: int, count: int) -> list[int]:
-    """Return what ``rand()`` gives after ``srand(seed)``, so many times.
-
-    Args:
-        name: The library's.
-        seed: As an unsigned int: 0 to 2**32 - 1.
-        count: How many numbers.
-
-    >>> rand("microsoft", 42, 3)
-    [175, 400, 17869]
-    """
-    row = library(name)
-    if not 0 <= seed < 2**32:
-        raise GatecalcError(f"value: the seed is {seed}, and srand takes 0 to {2**32 - 1}")
-    if not 0 <= count <= MAX_DRAWS:
-        raise GatecalcError(f"limit: {count} numbers are more than {MAX_DRAWS:,}", help="draw fewer")
-    return list(islice(row.numbers(seed), count))
+def fractions(name: str, seed: int, count: int) -> npt.NDArray[np.float32]:
+    """Return ``(float)rand() / RAND_MAX`` in single precision, as C divides it: both sides rounded to float first."""
+    found = library(name)
+    stream = found.stream(seed)
+    drawn = np.array([next(stream) for _ in range(count)], np.int64).astype(np.float32)
+    quotient: Any = drawn / np.float32(found.rand_max)
+    return np.asarray(quotient, np.float32)

@@ -7,10 +7,10 @@ without a definition is a primitive, which each of those back ends has under a n
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from gatecalc.record import Record
 
 
-class Elementwise(NamedTuple):
+class Elementwise(Record):
     """One function of one real number.
 
     Attributes:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from gatecalc.record import Record
 
 
-class Place(NamedTuple):
+class Place(Record):
     """Where something stands: a path, a line and a column (both from 1), and that line's text."""
 
     path: str

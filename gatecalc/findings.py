@@ -60,6 +60,46 @@ def _says(finding: Finding) -> str:
     return text + (f" ({finding.reason})" if finding.reason else "") + (f" [{finding.note}]" if finding.note else "")
 
 
+def show_errata(report: Report) -> str:
+    """Return the mistakes that the packs know of, and those that nobody expected, as Markdown for the author."""
+    from gatecalc.claims import read_pack
+
+    packs = {path: read_pack(path) for path in dict.fromkeys(finding.pack for finding in report.claims)}
+    rows = []
+    parts = []
+    for path, pack in packs.items():
+        findings = [finding for finding in report.claims if finding.pack == path]
+        counts = [sum(finding.verdict == verdict for finding in findings) for verdict in VERDICTS[:-1]]
+        rows.append(f"| {pack.document} | {pack.numerals or ''} | {len(findings)} | {' | '.join(map(str, counts))} |")
+        wrong = sorted((f for f in findings if f.verdict not in PASSING), key=lambda finding: finding.line or 0)
+        if wrong:
+            parts.append("\n\n".join([f"## {pack.document}", *map(_erratum, wrong)]))
+    header = f"| document | numerals | claims | {' | '.join(VERDICTS[:-1])} |"
+    rule = "|---|" + "---|" * (len(VERDICTS) + 1)
+    return "\n\n".join(["# Errata", "\n".join([header, rule, *rows]), *parts])
+
+
+def _erratum(finding: Finding) -> str:
+    """Return one mistake: place, what it says, what it should say, why, and the command that shows it."""
+    where = f"Line {finding.line}" if finding.line else f"Claim {finding.id}"
+    if finding.verdict == "undecided":
+        says = f"`{finding.states}` could not be judged: {finding.reason}."
+    elif finding.value in ("true", "false"):
+        says = f"says what `{finding.states}` states, which does not hold."
+    elif finding.should:
+        says = f"prints `{finding.states}`; it should be `{finding.should}` (the value is {finding.value})."
+    else:
+        says = f"prints `{finding.states}`; it is `{finding.value}`."
+    why = " ".join((finding.note or "").split())
+    command = f"    gatecalc check {finding.pack} --only '{finding.id}'"
+    return "\n\n".join(part for part in (f"**{where}** {says}{' ' + _sentence(why) if why else ''}", command) if part)
+
+
+def _sentence(text: str) -> str:
+    text = f"{text[:1].upper()}{text[1:]}"
+    return text if text.endswith((".", "?", "!")) else text + "."
+
+
 def _name(finding: Finding) -> str:
     return os.path.basename(finding.pack).removesuffix(".toml")
 
@@ -68,7 +108,7 @@ def _every_claim(path: str, report: Report) -> str:
     rows = [
         (
             finding.verdict + ("!" if not finding.as_expected else "*" if finding.is_erratum else ""),
-            f"line {finding.line}" if finding.line else finding.id,
+            finding.id,
             shorten(finding.states, 40),
             shorten(finding.value or "-", 50),
             finding.how or "",
@@ -77,7 +117,7 @@ def _every_claim(path: str, report: Report) -> str:
         for finding in report.claims
         if finding.pack == path
     ]
-    header = ("verdict", "where", "printed", "value", "how", "of")
+    header = ("verdict", "id", "printed", "value", "how", "of")
     return f"{path}\n" + table(rows, header)
 
 

@@ -283,9 +283,13 @@ def trace(cell: str, x: Any, **weights: Any) -> Any:
 @function("rand('microsoft', 42, 3)", "[175, 400, 17869]")
 def rand(library: str, seed: Any, count: Any) -> list[Any]:
     """What a C library's rand() returns after srand(seed): glibc, microsoft, macos, musl, ..."""
-    from gatecalc.crand import rand as draw
+    from gatecalc.crand import library as look_up
 
-    return [Real.number(number) for number in draw(library, integer(seed, "the seed"), integer(count, "the count"))]
+    numbers = look_up(library).stream(integer(seed, "the seed", 0))
+    wanted = integer(count, "the count", 0)
+    if wanted > MAX_ITEMS:
+        raise Undecided(f"a list of {wanted} items is beyond the limit of {MAX_ITEMS}")
+    return [Real.number(next(numbers)) for _ in range(wanted)]
 
 
 @function("simulate('rnn', x=[1, 0], H=2, draws='W | U', seed=42).h[1]", "[-0.098610, 0.083260]")

@@ -12,9 +12,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gatecalc.errors import GatecalcError, Place, shorten
+from gatecalc.record import Record
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -28,7 +29,7 @@ MAX_EXPONENT = 5_000  # of a literal such as 1e-12
 At = tuple[int, int]  # line from 1, and offset in it in UTF-8 bytes, as Python's parser counts
 
 
-class Source(NamedTuple):
+class Source(Record):
     """A text to be read, and where it stands in a file: its first character is at (line, column), both from 1."""
 
     text: str

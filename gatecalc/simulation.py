@@ -17,7 +17,7 @@ import flint
 import numpy as np
 
 from gatecalc.cell import CONSTANTS, PREVIOUS, Cell, Product
-from gatecalc.crand import library, rand
+from gatecalc.crand import fractions
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.language import Tree, parse
@@ -127,8 +127,7 @@ def _draw(
 ) -> dict[str, Array]:
     """Return the weights of every trial, (trials, H, H) for matrices of states and (trials, H, 1) for the others."""
     places = list(draws.places(width, width))
-    most = np.float32(library(name).rand_max)
-    numbers = np.array([rand(name, seed + trial, len(places)) for trial in range(trials)]).astype(np.float32) / most
+    numbers = np.array([fractions(name, seed + trial, len(places)) for trial in range(trials)])
     factor, offset = (_float32(value) for value in spread)
     numbers = numbers * factor - offset
     found = {

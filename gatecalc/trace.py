@@ -308,3 +308,17 @@ def _filled(name: str, nested: _Nested | None, shape: Sequence[int]) -> Any:
 
 def _shape_text(shape: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def nested_floats(value: Any, name: str) -> Any:
+    """Return a number or nested list as Python floats, each correctly rounded."""
+    nested = _nested(value, name)
+    floats = [
+        float(number.fraction) if number.fraction is not None else float(number.scientific(25))
+        for number in nested.numbers
+    ]
+
+    def build(shape: tuple[int, ...]) -> Any:
+        return [build(shape[1:]) for _ in range(shape[0])] if shape else floats.pop(0)
+
+    return build(nested.shape)

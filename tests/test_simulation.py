@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gatecalc.cell import cell, parse_cell
-from gatecalc.crand import LIBRARIES, rand
+from gatecalc.crand import LIBRARIES, fractions
 from gatecalc.errors import GatecalcError
 from gatecalc.simulation import simulate
 from gatecalc.trace import trace
@@ -112,8 +112,8 @@ def test_norm_is_the_mean_over_the_trials() -> None:
 
 def test_drawn_weights_follow_the_order_of_the_draws() -> None:
     """A row takes its numbers before the bar, then column by column those after it; _ takes one and drops it."""
-    run = simulate("mgu", x=[1], H=2, draws="W_n _ | U_f; W_f |", rand="iso-c", seed=3, spread=[1, 0])
-    numbers = [float(np.float32(n) / np.float32(32767)) for n in rand("iso-c", 3, 10)]
+    run = simulate("mgu", x=[1], H=2, draws="W_n _ | U_f; W_f |", rand="c_standard", seed=3, spread=[1, 0])
+    numbers = [float(number) for number in fractions("c_standard", 3, 10)]
     weights = {name: floats(value) for name, value in run.weights.items()}
     assert weights["W_n"] == [[numbers[0]], [numbers[4]]]
     assert weights["U_f"] == [numbers[2:4], numbers[6:8]]

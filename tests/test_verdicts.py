@@ -87,6 +87,10 @@ def test_right_operands_do_not_excuse_a_wrong_figure() -> None:
         ("+0.25", "-0.5", "-0.50"),
         ("a third", "1/4", "1/4"),
         ("under 5", "7", "7"),
+        ("about 40", "4.8", "5"),
+        ("about 400,000", "41234567", "40,000,000"),
+        ("about 0.50", "0.3333", "0.33"),
+        ("roughly 140 million", "1.2e9", "1,200,000,000"),
     ],
 )
 def test_a_wrong_figure_is_corrected_to_the_same_digits(figure: str, value: str, should: str) -> None:

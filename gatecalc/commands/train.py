@@ -1,0 +1,243 @@
+"""``gatecalc train``: a training run, or a table of many."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from gatecalc.errors import GatecalcError, Place
+from gatecalc.report import format_option, print_json, table
+
+
+@click.command()
+@click.argument("task")
+@click.option("--cell", default="lstm", show_default=True, help="A built-in cell, or the path of a .cell file.")
+@click.option(
+    "--length",
+    "lengths",
+    default="20",
+    show_default=True,
+    metavar="T,...",
+    help="Steps of the task; several make a table.",
+)
+@click.option("--hidden", type=click.IntRange(1), default=1, show_default=True, help="The hidden width.")
+@click.option("--projection", type=click.IntRange(1), help="The width of a projected state.")
+@click.option("--layers", type=click.IntRange(1), default=1, show_default=True, help="Layers, one on another.")
+@click.option("--bidirectional", is_flag=True, help="Read each sequence from both ends.")
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE,...", help="An initial weight; several values make a table."
+)
+@click.option(
+    "--rate",
+    "rates",
+    default="0.1",
+    show_default=True,
+    metavar="R,...",
+    help="The learning rate; several make a table.",
+)
+@click.option("--passes", type=click.IntRange(1), help="The most passes. [default: the task's own, mostly 3000]")
+@click.option("--threshold", type=float, default=0.01, show_default=True, help="The loss below which it has learned.")
+@click.option("--go-on", is_flag=True, help="Go on after it has learned.")
+@click.option("--freeze", multiple=True, metavar="NAME", help="A weight that keeps its initial value.")
+@click.option(
+    "--initial", default="zeros", show_default=True, help="Weights not set: zeros, uniform, glorot or orthogonal."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the task's data.")
+@click.option("--rand", help="Draw the weights by the rand() of a C library: glibc, microsoft, macos, ...")
+@click.option("--optimiser", default="descent", show_default=True, help="descent, momentum or adam.")
+@click.option("--loss", help="Another loss than the task's own.")
+@click.option("--text", default="hello", show_default=True, help="The text of next-character.")
+@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option("--dropout", type=float, default=0.0, help="The share left out between layers.")
+@click.option("--clip-norm", type=float, help="The largest norm of the gradient.")
+@click.option("--clip-value", type=float, help="The largest size of a number of the gradient.")
+@click.option("--window", type=click.IntRange(1), help="Steps of truncated backpropagation.")
+@click.option("--readout-bias", is_flag=True, help="Give the read-out a bias, b_V.")
+@click.option("--csv", "csv_path", metavar="FILE", help="Write the loss of each pass, or the table.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw the loss, the gates, and the gradient by steps back.")
+@click.option("--save", metavar="FILE", help="Write the run to an .npz file.")
+@click.option("--resume", metavar="FILE", help="Go on with a run that --save wrote.")
+@format_option()
+def command(
+    task: str,
+    cell: str,
+    lengths: str,
+    settings: tuple[str, ...],
+    rates: str,
+    csv_path: str | None,
+    plot_path: str | None,
+    save: str | None,
+    resume: str | None,
+    format: str,
+    **options: Any,
+) -> None:
+    """Train a cell on a task: remember-first, information, count-bits, next-character, adding, copying, or an .npz.
+
+    \b
+    gatecalc train remember-first --cell rnn --length 5,10 --set W=0.5 --set U=0.5 --set V=0.5 --rate 0.5
+
+    It has learned at the first pass, from 1, whose loss, before its step, is below the threshold.
+    """
+    from gatecalc.cell import cell as find_cell
+    from gatecalc.sweep import sweep
+    from gatecalc.tasks import task as find_task
+    from gatecalc.training import Options
+
+    varied = dict(map(_values, settings))
+    steps = [_length(value) for value in _values(f"--length={lengths}")[1]]
+    varied["rate"] = _values(f"--rate={rates}")[1]
+    chosen = Options(**options)
+    runs = len(steps)
+    for values in varied.values():
+        runs *= len(values)
+    if runs > 1 and (plot_path or save or resume):
+        raise GatecalcError(
+            f"option: --plot, --save and --resume are for one run, and this is {runs}",
+            help="give one length and one value of each setting",
+        )
+    passes = chosen.passes or find_task(task, chosen.loss).passes
+    if runs > 1:
+        with _progress(passes * len(steps)) as report:
+            found = sweep(task, cell, steps, varied, chosen, report)
+        _write_csv(csv_path, found.columns, found.rows)
+        if format == "json":
+            print_json(found)
+        else:
+            rows = [
+                [
+                    *row[:-3],
+                    "never" if row[-3] is None else row[-3],
+                    row[-2],
+                    "diverged" if row[-1] is None else f"{row[-1]:.6g}",
+                ]
+                for row in found.rows
+            ]
+            click.echo(table(rows, found.columns, "r" * len(found.columns)))
+        return
+    weights = {name: values[0] for name, values in varied.items()}
+    result = _one(task, find_cell(cell), steps[0], weights, chosen, passes, plot_path, save, resume)
+    _write_csv(csv_path, ["pass", "loss"], list(enumerate(result.losses, 1)))
+    if format == "json":
+        print_json(result)
+    else:
+        click.echo(_text(result))
+
+
+def _one(
+    task: str,
+    cell: Any,
+    length: int,
+    weights: dict[str, Any],
+    options: Any,
+    passes: int,
+    plot_path: str | None,
+    save: str | None,
+    resume: str | None,
+) -> Any:
+    """Make one run, with its picture and its file."""
+    from gatecalc.tasks import task as find_task
+    from gatecalc.training import Trainer
+
+    trainer = Trainer(find_task(task, options.loss), cell, length, [weights], options)
+    watch = None
+    if plot_path:
+        from gatecalc.plot import Watch
+
+        trainer.watch = watch = Watch()
+    if resume:
+        trainer.restore(resume)
+    with _progress(passes) as report:
+        (result,) = trainer.run(report)
+    if save:
+        trainer.save(save)
+    if plot_path and watch is not None:
+        from gatecalc.plot import plot
+
+        plot(result, watch, plot_path)
+    return result
+
+
+def _values(setting: str) -> tuple[str, list[Any]]:
+    """Read NAME=VALUE or NAME=VALUE,VALUE: numbers or nested lists, each as floats."""
+    from gatecalc.language import Source, parse
+    from gatecalc.trace import nested_floats
+
+    name, equals, text = setting.partition("=")
+    if not equals or not text.strip():
+        raise GatecalcError(
+            f"option: '{setting[:60]}' is not NAME=VALUE", Place("--set"), "write it as in --set b_f=0,1,2"
+        )
+    place = name if name.startswith("--") else "--set"
+    tree = parse(Source("[" + text + "]", place))
+    return name.strip(), [nested_floats(item, name.strip()) for item in tree.args]
+
+
+def _length(value: Any) -> int:
+    if not isinstance(value, float) or value != int(value) or value < 1:
+        raise GatecalcError(f"value: the length is {value}", Place("--length"), "give whole numbers from 1")
+    return int(value)
+
+
+def _text(result: Any) -> str:
+    """Say what came of a run."""
+    if result.diverged:
+        lost = f"diverged: the loss of pass {result.diverged} is not a finite number"
+        return lost + "\nhelp: a smaller --rate, or --clip-norm"
+    lines = [f"learned at pass {result.learned}" if result.learned else f"not learned in {result.passes} passes"]
+    if result.interrupted:
+        lines[0] = f"interrupted after {result.passes} passes"
+    lines.append(f"loss {result.loss:.6g}" if result.loss is not None else "no pass was made")
+    names = list(result.weights or {})
+    small = [name for name in names if isinstance(result.weights[name], float)]
+    rows = [
+        [name, f"{result.weights[name]:.6g}", f"{result.first_gradient.get(name, float('nan')):.6g}"] for name in small
+    ]
+    lines += ["", table(rows, ["weight", "value", "first gradient"], "lrr")] if rows else []
+    rest = [name for name in names if name not in small]
+    lines += ["", "of more than one number: " + ", ".join(rest) + " (--format json prints them)"] if rest else []
+    return "\n".join(lines)
+
+
+def _write_csv(path: str | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    if path is None:
+        return
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+    except OSError as error:
+        raise GatecalcError(
+            f"file: cannot write it: {(error.strerror or 'error').lower()}",
+            Place(path),
+            "give a path in a folder that exists",
+        ) from None
+
+
+@contextmanager
+def _progress(passes: int) -> Iterator[Any]:
+    """Show a bar on a terminal's standard error, once a second has gone by."""
+    start = time.monotonic()
+    shown = 0.0
+    terminal = sys.stderr.isatty() and "CI" not in os.environ
+
+    def report(done: int, loss: float) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if terminal and now - start > 1 and now - shown > 0.1:
+            shown = now
+            filled = min(30, 30 * done // passes)
+            click.echo(
+                f"\r[{'#' * filled}{'.' * (30 - filled)}] pass {done} of {passes}, loss {loss:.3g}   ",
+                err=True,
+                nl=False,
+            )
+
+    yield report
+    if shown:
+        click.echo("\r" + " " * 79 + "\r", err=True, nl=False)

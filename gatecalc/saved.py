@@ -1,0 +1,55 @@
+"""A run on disk: an ``.npz`` file of arrays and a description, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gatecalc.errors import GatecalcError, Place
+
+Array = npt.NDArray[Any]
+
+
+def write(path: str, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
+    """Write arrays, and what they are about as JSON; an older file is replaced only once the new one is complete."""
+    everything = {**arrays, "about": np.array(json.dumps(about))}
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    except OSError as error:
+        reason = (error.strerror or "error").lower()
+        raise GatecalcError(
+            f"file: cannot write it: {reason}", Place(path), "give a path in a folder that exists"
+        ) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **everything)  # type: ignore[arg-type]
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: str) -> tuple[dict[str, Array], dict[str, Any]]:
+    """Read what :func:`write` wrote.
+
+    Raises:
+        GatecalcError: For a file that cannot be read, or that is something else.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {key: np.asarray(file[key]) for key in file.files}
+        about: dict[str, Any] = json.loads(str(arrays.pop("about")))
+    except OSError as error:
+        reason = (error.strerror or "not a saved run").lower()
+        raise GatecalcError(f"file: cannot read it: {reason}", Place(path), "give a file that --save wrote") from None
+    except (ValueError, KeyError, zipfile.BadZipFile):
+        raise GatecalcError("file: it is not a saved run", Place(path), "give a file that --save wrote") from None
+    return arrays, about

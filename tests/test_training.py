@@ -1,0 +1,402 @@
+"""Training runs: published tables, reproducibility, resuming, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from gatecalc import GatecalcError, train
+from gatecalc.cell import built_in, cell
+from gatecalc.cli import gatecalc
+from gatecalc.crand import LIBRARIES, fractions, library
+from gatecalc.initial import INITIAL, Numbers, draw
+from gatecalc.network import Network
+from gatecalc.sweep import sweep
+from gatecalc.tasks import LOSSES, TASKS, task
+from gatecalc.training import OPTIMISERS, Options, Trainer
+
+# The settings of the trainer of 'LSTM and GRU: gates that decide what to keep', found from its printed figures.
+RNN = {"W": 0.5, "U": 0.5, "V": 0.5}
+LSTM = {"W_f": 0.5, "W_i": 0.5, "W_g": 0.5, "W_o": 0.5, "V": 0.5}
+
+
+def options(values: dict[str, Any]) -> list[str]:
+    return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(gatecalc, ["train", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_plain_rnn_learns_as_published() -> None:
+    """Pass 8 and 25; never at 20 and 40."""
+    found = sweep(
+        "remember-first", "rnn", [5, 10, 20, 40], {name: [value] for name, value in RNN.items()}, Options(rate=0.5)
+    )
+    assert [row[1] for row in found.rows] == [8, 25, None, None]
+    assert [f"{each.first_gradient['W']:.{digits}f}" for each, digits in zip(found.runs, (4, 5, 8, 14))] == [
+        "-0.0226",
+        "-0.00072",
+        "-0.00000070",
+        "-0.00000000000067",
+    ]
+
+
+def test_the_lstm_learns_as_published() -> None:
+    """The twelve runs of the table, in one sweep, and the first gradients at forget bias 2."""
+    varied = {name: [value] for name, value in LSTM.items()} | {"b_f": [0, 1, 2]}
+    found = sweep("remember-first", "lstm", [5, 10, 20, 40], varied, Options(rate=0.3))
+    assert [row[2] for row in found.rows] == [97, 745, None, None, 42, 64, 339, None, 30, 27, 31, 73]
+    gradients = [each.first_gradient["W_g"] for each in found.runs[8:]]
+    assert [f"{value:.{digits}f}" for value, digits in zip(gradients, (4, 4, 4, 5))] == [
+        "-0.0557",
+        "-0.0306",
+        "-0.0088",
+        "-0.00070",
+    ]
+
+
+def test_a_sweep_is_its_runs_one_by_one() -> None:
+    """Vectorised over settings, or alone: the same passes and the same loss."""
+    varied = {name: [value] for name, value in LSTM.items()} | {"b_f": [1, 2], "rate": [0.2, 0.3]}
+    together = sweep("remember-first", "lstm", [5, 10], varied, Options(passes=60))
+    for row, each in zip(together.rows, together.runs):
+        alone = train("remember-first", "lstm", row[0], b_f=row[1], rate=row[2], passes=60, **LSTM)
+        assert (alone.learned, alone.passes) == (each.learned, each.passes)
+        assert each.loss == pytest.approx(alone.loss, rel=1e-12)
+        assert each.weights == pytest.approx(alone.weights, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_every_cell_trains_on_every_task(name: str) -> None:
+    """A few passes of Adam bring each loss down from where it was."""
+    for each in TASKS.values():
+        found = train(
+            each.name,
+            name,
+            6,
+            hidden=3,
+            projection=2 if name == "lstm_projected" else None,
+            initial="uniform",
+            optimiser="adam",
+            rate=0.01,
+            passes=12,
+            text="hello",
+        )
+        assert found.diverged is None
+        first, last = np.mean(found.losses[:4]), np.mean(found.losses[-4:])
+        assert last < first
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("extra", [{}, {"layers": 2, "bidirectional": True, "readout_bias": True}])
+def test_the_gradient_of_every_loss_is_its_central_difference(loss: str, extra: dict[str, Any]) -> None:
+    """Through the read-out, for tasks read at the last step and at every step."""
+    for name in ("count-bits", "next-character"):
+        trainer = Trainer(task(name, loss), cell("gru"), 3, [{}], Options(hidden=2, initial="uniform", **extra))
+        trainer.evaluate()
+        pairs = [
+            (trainer.network.values[0], trainer.network.all_gradients[0].copy()),
+            (trainer.readout_values[0], trainer.readout_gradients[0].copy()),
+        ]
+        for values, found in pairs:
+            for index in range(0, values.size, 3):
+                held = values[index]
+                values[index] = held + 1e-5
+                above = trainer.evaluate()[0]
+                values[index] = held - 1e-5
+                assert found[index] == pytest.approx((above - trainer.evaluate()[0]) / 2e-5, rel=1e-6, abs=1e-9)
+                values[index] = held
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_an_optimiser_steps_as_torch_does(optimiser: str) -> None:
+    """Twenty steps on the same gradients."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    values, gradient = np.array([[1.0, -2.0, 0.5]]), np.zeros((1, 3))
+    own = OPTIMISERS[optimiser]([(values, gradient)], np.array([0.05]))
+    leaf = torch.tensor(values.copy(), requires_grad=True)
+    other = (
+        torch.optim.Adam([leaf], 0.05)
+        if optimiser == "adam"
+        else torch.optim.SGD([leaf], 0.05, momentum=0.9 if optimiser == "momentum" else 0)
+    )
+    for _ in range(20):
+        gradient[...] = np.tanh(values) + values
+        own.step()
+        other.zero_grad()
+        (torch.log(torch.cosh(leaf)) + leaf**2 / 2).sum().backward()
+        other.step()
+    assert np.abs(values - leaf.detach().numpy()).max() < 1e-12
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    """And another seed, another run."""
+    first, again, other = (
+        train("adding", "gru", 8, hidden=4, initial="orthogonal", seed=seed, passes=5) for seed in (1, 1, 2)
+    )
+    assert json.dumps(first.weights) == json.dumps(again.weights)
+    assert first.losses != other.losses
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_run_that_is_resumed_is_a_run_that_never_stopped(optimiser: str, tmp_path: Path) -> None:
+    """Weights, losses and random data, to the bit."""
+    shared = {"hidden": 4, "initial": "uniform", "optimiser": optimiser, "rate": 0.01, "layers": 2, "dropout": 0.2}
+    whole = train("adding", "lstm", 6, passes=12, **shared)
+    train("adding", "lstm", 6, passes=5, save=str(tmp_path / "run.npz"), **shared)
+    rest = train("adding", "lstm", 6, passes=12, resume=str(tmp_path / "run.npz"), **shared)
+    assert rest.losses == whole.losses
+    assert rest.weights == whole.weights
+    assert rest.first_gradient == whole.first_gradient
+    assert [path.name for path in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_a_run_that_has_learned_is_resumed_as_it_stands(tmp_path: Path) -> None:
+    """No further pass is made."""
+    first = train("remember-first", "rnn", 5, rate=0.5, save=str(tmp_path / "run.npz"), **RNN)
+    assert train("remember-first", "rnn", 5, rate=0.5, resume=str(tmp_path / "run.npz"), **RNN) == first
+
+
+def test_a_frozen_weight_keeps_its_value() -> None:
+    """Its first gradient is told all the same."""
+    found = train("remember-first", "lstm", 5, rate=0.3, b_f=2, passes=10, freeze=["b_f"], **LSTM)
+    assert found.weights is not None
+    assert found.weights["b_f"] == 2.0
+    assert found.first_gradient["b_f"] != 0
+
+
+def test_a_diverging_run_says_so() -> None:
+    """With the pass, and without numbers."""
+    found = train("next-character", "rnn_relu", 5, hidden=4, initial="uniform", rate=1e200)
+    assert found.diverged == found.passes
+    assert found.loss is None
+    assert found.weights is None
+
+
+def test_clipping_bounds_the_gradient() -> None:
+    """By norm over all weights together, and by value."""
+    for change in ({"clip_norm": 0.01}, {"clip_value": 0.001}):
+        trainer = Trainer(task("count-bits"), cell("gru"), 4, [{}], Options(hidden=3, initial="uniform", **change))
+        trainer.evaluate()
+        trainer.clip()
+        both = np.concatenate([trainer.network.all_gradients[0], trainer.readout_gradients[0]])
+        assert np.linalg.norm(both) == pytest.approx(0.01) if "clip_norm" in change else np.abs(both).max() <= 0.001
+
+
+def test_truncated_backpropagation_carries_states_and_cuts_gradients() -> None:
+    """A window of the whole length is the run without windows; shorter windows step more often."""
+    shared = {"hidden": 4, "initial": "uniform", "passes": 3, "text": "gradient"}
+    whole = train("next-character", "lstm", 1, **shared)
+    assert train("next-character", "lstm", 1, window=7, **shared).losses == whole.losses
+    assert train("next-character", "lstm", 1, window=3, **shared).losses != whole.losses
+
+
+def test_own_data_is_read_from_a_file(tmp_path: Path) -> None:
+    """With the length of each sequence; what stands behind a sequence's end does not matter."""
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(5, 3, 2)), generator.normal(size=(5, 3, 1))
+    losses = []
+    for filler in (0.0, 9.0):
+        x[3:, 0] = y[3:, 0] = filler
+        np.savez(tmp_path / "own.npz", x=x, y=y, lengths=[3, 5, 4])
+        losses.append(train(str(tmp_path / "own.npz"), "gru", 1, hidden=3, initial="uniform", passes=4).losses)
+    assert losses[0] == losses[1]
+
+
+def test_a_training_pass_allocates_nothing_that_grows() -> None:
+    """Memory after three hundred passes is memory after a hundred, but for the list of losses."""
+    trainer = Trainer(
+        task("count-bits"), cell("lstm"), 6, [{}], Options(hidden=4, initial="uniform", optimiser="adam", threshold=0)
+    )
+    tracemalloc.start()
+    for _ in range(100):
+        trainer._pass(last=False)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(200):
+        trainer._pass(last=False)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 200 * 64 + 4096
+
+
+def test_ctrl_c_gives_what_there_is() -> None:
+    """The passes so far, with their weights."""
+
+    def stop(done: int, loss: float) -> None:
+        if done == 7:
+            raise KeyboardInterrupt
+
+    found = train("remember-first", "lstm", 10, rate=0.3, progress=stop, **LSTM)
+    assert (found.interrupted, found.passes, len(found.losses)) == (True, 7, 7)
+    assert found.weights is not None
+
+
+# Random numbers of C libraries.
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_stream_stays_in_its_range(name: str) -> None:
+    """From 0 to RAND_MAX, for the seeds 0, 1, 42 and the largest."""
+    for seed in (0, 1, 42, 2**32 - 1):
+        stream = library(name).stream(seed)
+        drawn = [next(stream) for _ in range(2000)]
+        assert min(drawn) >= 0
+        assert library(name).rand_max / 2 < max(drawn) <= library(name).rand_max
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "first"),
+    [
+        ("glibc", 1, [1804289383, 846930886, 1681692777]),  # the best known numbers of rand() under Linux
+        ("glibc", 42, [71876166, 708592740, 1483128881]),
+        ("microsoft", 1, [41, 18467, 6334, 26500]),  # and under Windows
+        ("macos", 1, [16807, 282475249, 1622650073]),  # Park and Miller, CACM 31 (1988)
+        ("c_standard", 1, [16838, 5758, 10113]),
+    ],
+)
+def test_a_stream_begins_as_its_library_s_does(name: str, seed: int, first: list[int]) -> None:
+    """Published first values."""
+    stream = library(name).stream(seed)
+    assert [next(stream) for _ in first] == first
+
+
+def test_park_and_miller_s_ten_thousandth_number() -> None:
+    """1043618065 after 10,000 steps from 1: S. Park, K. Miller, CACM 31 (1988), p. 1195."""
+    stream = library("macos").stream(1)
+    assert [next(stream) for _ in range(10_000)][-1] == 1043618065
+
+
+def test_fractions_divide_in_single_precision() -> None:
+    """(float)rand() / RAND_MAX is a float32."""
+    drawn = fractions("microsoft", 1, 2)
+    assert drawn.dtype == np.float32
+    assert drawn[0] == np.float32(41) / np.float32(32767)
+
+
+# Initial weights.
+
+
+def test_orthogonal_weights_are_orthogonal() -> None:
+    """U U^T is the identity, and W, wider than high or not, has orthonormal rows or columns."""
+    network = Network("lstm", input=3, hidden=5)
+    draw("orthogonal", {name: value[None] for name, value in network.parameters.items()}, 5, Numbers(1))
+    assert np.abs(network.parameters["U_f"] @ network.parameters["U_f"].T - np.eye(5)).max() < 1e-14
+    assert np.abs(network.parameters["W_f"].T @ network.parameters["W_f"] - np.eye(3)).max() < 1e-14
+
+
+@pytest.mark.parametrize("rand", [None, *LIBRARIES])
+@pytest.mark.parametrize("way", INITIAL)
+def test_drawn_weights_keep_within_their_limits(way: str, rand: str | None) -> None:
+    """And are reproducible, from NumPy's generator and from each C library."""
+    arrays = []
+    for _ in range(2):
+        network = Network("gru", input=4, hidden=6)
+        draw(way, {name: value[None] for name, value in network.parameters.items()}, 6, Numbers(3, rand))
+        arrays.append(network.values.copy())
+    assert (arrays[0] == arrays[1]).all()
+    assert np.abs(arrays[0]).max() <= {"zeros": 0, "uniform": 6**-0.5, "glorot": (6 / 10) ** 0.5, "orthogonal": 1}[way]
+
+
+# The command.
+
+
+def test_the_command_prints_one_run() -> None:
+    """The fixed keys, and the numbers of the API."""
+    found = json.loads(
+        run("remember-first", "--cell", "rnn", "--length", "5", *options(RNN), "--rate", "0.5", "--format", "json")
+    )
+    assert {"learned", "passes", "loss", "weights", "first_gradient"} <= set(found)
+    assert found["learned"] == 8
+    assert run("remember-first", "--cell", "rnn", "--length", "5", *options(RNN), "--rate", "0.5").startswith(
+        "learned at pass 8\n"
+    )
+
+
+def test_the_command_prints_a_table_of_many(tmp_path: Path) -> None:
+    """Lengths and settings, and the same as CSV."""
+    text = run(
+        "remember-first",
+        "--length",
+        "5,10",
+        *options(LSTM),
+        "--set",
+        "b_f=1,2",
+        "--rate",
+        "0.3",
+        "--csv",
+        str(tmp_path / "t.csv"),
+    )
+    assert [line.split()[:3] for line in text.splitlines()] == [
+        ["length", "b_f", "learned"],
+        ["5", "1.0", "42"],
+        ["10", "1.0", "64"],
+        ["5", "2.0", "30"],
+        ["10", "2.0", "27"],
+    ]
+    with open(tmp_path / "t.csv") as file:
+        assert [row[2] for row in csv.reader(file)] == ["learned", "42", "64", "30", "27"]
+
+
+def test_the_plot_is_a_picture(tmp_path: Path) -> None:
+    """Of matplotlib's."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    run("remember-first", "--length", "5", *options(LSTM), "--rate", "0.3", "--plot", str(tmp_path / "run.png"))
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["remember-firs"], "name: unknown task 'remember-firs'; did you mean 'remember-first'?"),
+        (["remember-first", "--set", "W_h=1"], "name: 'lstm' has no weight 'W_h'; did you mean 'W_o'?"),
+        (["remember-first", "--set", "b_f=[1,2]"], "shape: 'b_f' is given as (2,), and it is (1,)"),
+        (["remember-first", "--freeze", "b_q"], "name: 'lstm' has no weight 'b_q'; did you mean 'b_o'?"),
+        (["remember-first", "--length", "0"], "value: the length is 0.0"),
+        (["remember-first", "--rand", "glib"], "name: unknown C library 'glib'; did you mean 'glibc'?"),
+        (["remember-first", "--optimiser", "adm"], "name: unknown optimiser 'adm'; did you mean 'adam'?"),
+        (
+            ["remember-first", "--initial", "ortogonal"],
+            "name: unknown initial weights 'ortogonal'; did you mean 'orthogonal'?",
+        ),
+        (["remember-first", "--loss", "squar"], "name: unknown loss 'squar'; did you mean 'square'?"),
+        (
+            ["remember-first", "--window", "2"],
+            "option: 'remember-first' is read at its last step only, so that windows before it learn nothing",
+        ),
+        (["next-character", "--text", "x"], "value: the text has fewer than two characters"),
+        (["missing.npz"], "file: cannot read it: no such file or directory"),
+        (["remember-first", "--resume", "missing.npz"], "file: cannot read it: no such file or directory"),
+        (
+            ["remember-first", "--length", "5,6", "--save", "x.npz"],
+            "option: --plot, --save and --resume are for one run, and this is 2",
+        ),
+    ],
+)
+def test_bad_input_is_one_clear_error(arguments: list[str], message: str) -> None:
+    """What is wrong, and the closest known name."""
+    with pytest.raises(GatecalcError) as error:
+        CliRunner().invoke(gatecalc, ["train", *arguments], catch_exceptions=False, standalone_mode=False)
+    assert error.value.message == message
+
+
+def test_a_saved_run_of_something_else_is_refused(tmp_path: Path) -> None:
+    """With what differs."""
+    train("count-bits", "gru", 3, passes=1, save=str(tmp_path / "run.npz"))
+    with pytest.raises(GatecalcError, match="the saved run has length 3, this one 4"):
+        train("count-bits", "gru", 4, resume=str(tmp_path / "run.npz"))
+    (tmp_path / "run.npz").write_bytes(b"nothing")
+    with pytest.raises(GatecalcError, match="it is not a saved run"):
+        train("count-bits", "gru", 4, resume=str(tmp_path / "run.npz"))

@@ -1,0 +1,192 @@
+"""Conversions between every two layouts: the same function, and the same bits wherever nothing is rounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gatecalc import GatecalcError
+from gatecalc.artefacts import read
+from gatecalc.cell import Cell, cell
+from gatecalc.language import Tree
+from gatecalc.layouts import LAYOUTS, Row, framework
+from gatecalc.recognise import solve, units
+from gatecalc.weights import CHANGES, Values, convert, converted, extract, fill, write
+
+WIDTHS = {"D": 3, "H": 5, "P": 2}
+FRAMEWORKS = sorted(path.stem for path in Path(LAYOUTS).glob("*.toml"))
+ROWS = [row for name in FRAMEWORKS for row in framework(name).rows]
+
+
+def _id(row: Row) -> str:
+    return f"{row.framework}-{row.names[0]}-{row.cell}"
+
+
+def sigmoid(a: Any) -> Any:
+    """Of an array."""
+    return 1 / (1 + np.exp(-a))
+
+
+FUNCTIONS = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda a: np.maximum(a, 0)}
+
+
+def evaluate(tree: Tree, values: dict[str, Any]) -> Any:
+    """Run a formula with NumPy."""
+    if tree.op in ("number", "name"):
+        return values[tree.value] if tree.op == "name" else float(tree.value)
+    args = [evaluate(argument, values) for argument in tree.args]
+    if tree.op == "call":
+        return FUNCTIONS[tree.value](args[0])
+    if tree.op == "neg":
+        return -args[0]
+    total = args[0]
+    for value in args[1:]:
+        total = total + value if tree.op == "+" else total * value if tree.op == "*" else total @ value
+    return total
+
+
+def run(of: Cell, parameters: dict[str, Any], steps: int = 4) -> Any:
+    """Return the last state of a few steps from a state that is not zero."""
+    random = np.random.default_rng(7)
+    states = {state: random.normal(size=WIDTHS[of.widths[state]]) for state in of.states}
+    for _ in range(steps):
+        values = parameters | {f"{state}_prev": value for state, value in states.items()} | {"x": random.normal(size=3)}
+        for target, formula in of.written.items():
+            values[target] = evaluate(formula, values)
+        states = {state: values[state] for state in of.states}
+    return np.concatenate(list(states.values()))
+
+
+def effective(row: Row, values: Values, of: Cell) -> dict[str, Any]:
+    """Return a cell's parameters from a layout's: the sides of a bias added up, the constants on top, the rest zero."""
+    found = {name: np.zeros([WIDTHS[width] for width in shape]) for name, shape in of.parameters.items()}
+    for (name, _), value in values.items():
+        found[name] = found[name] + value
+    return found | {name: found[name] + constant for name, constant in row.added.items()}
+
+
+def made(row: Row, dtype: str = "float64") -> tuple[Values, dict[str, Any]]:
+    """Return random parameters of a row's cell, and its tensors filled with them."""
+    random = np.random.default_rng(len(_id(row)))
+    of = cell(row.cell)
+    values = {
+        (block.parameter, block.side): random.normal(
+            size=[WIDTHS[width] for width in of.parameters[block.parameter]]
+        ).astype(dtype)
+        for tensor in row.tensors
+        for block in tensor.blocks(WIDTHS)
+    }
+    tensors, rounded = fill(row, values, WIDTHS, row.added, True, [])
+    assert not rounded
+    return values, tensors
+
+
+@pytest.mark.parametrize("row", ROWS, ids=_id)
+def test_what_is_laid_out_is_cut_out_again(row: Row, tmp_path: Path) -> None:
+    """The layout is found again by names and shapes, and every parameter in it to the last bit."""
+    values, tensors = made(row, "float32")
+    path = tmp_path / "layer.safetensors"
+    write(str(path), tensors)
+    (unit,) = units(read(str(path)), row.framework, row.cell)[:1]
+    assert {key: unit.widths[key] for key in unit.widths} == {key: WIDTHS[key] for key in unit.widths}
+    same = [
+        each
+        for each in framework(row.framework).rows
+        if each.cell == row.cell and len(each.tensors) == len(row.tensors)
+    ]
+    if unit.row == row or len(same) == 1:
+        found = extract(unit)
+        assert found.keys() == values.keys()
+        for key, value in values.items():
+            assert found[key].tobytes() == value.tobytes(), key
+
+
+@pytest.mark.parametrize("row", ROWS, ids=_id)
+def test_a_converted_layer_computes_the_same_function(row: Row, tmp_path: Path) -> None:
+    """In every framework; or it is refused with a reason. It comes back to the last bit where nothing was rounded."""
+    of = cell(row.cell)
+    values, tensors = made(row)
+    source, target = str(tmp_path / "source.npz"), str(tmp_path / "target.npz")
+    write(source, tensors)
+    before = run(of, effective(row, values, of))
+    forget = row.added.get("b_f", 0.0) if "b_f" in of.parameters else None
+    for to in FRAMEWORKS:
+        refused = None
+        try:
+            arrays, result = converted(source, to, where=row.framework, cell=row.cell, forget_bias=forget)
+        except GatecalcError as error:
+            refused = error
+        if refused:
+            assert (refused.message[:9], bool(refused.help)) == ("convert: ", True)
+            assert all(each.cell != row.cell or each.absent for each in framework(to).rows), refused.message
+            continue
+        write(target, arrays)
+        unit = units(read(target), to, result.target_cell)[0]
+        after = run(cell(unit.row.cell), effective(unit.row, extract(unit), cell(unit.row.cell)))
+        np.testing.assert_allclose(after, before, rtol=1e-11, atol=1e-11, err_msg=to)
+        if result.exact and (result.target_cell, row.cell) in {*CHANGES, (row.cell, row.cell)} and not row.added:
+            back, again = converted(target, row.framework, where=to, cell=result.target_cell, layer=row.names[0])
+            if again.target_cell == row.cell and back.keys() == tensors.keys():
+                assert again.exact, to
+                for name, array in tensors.items():
+                    assert back[name].tobytes() == array.tobytes(), (to, name)
+
+
+def test_every_pair_of_cells_that_is_converted_is_met_by_some_framework() -> None:
+    """Dead rows are deleted."""
+    have = {row.cell for row in ROWS}
+    assert {pair for pair in CHANGES if not set(pair) & have} == set()
+
+
+def test_a_reset_form_is_refused_with_the_reason(tmp_path: Path) -> None:
+    """PyTorch's GRU cannot become Haiku's."""
+    row = next(each for each in framework("pytorch").rows if each.cell == "gru_reset_after")
+    path = tmp_path / "gru.npz"
+    write(str(path), made(row)[1])
+    with pytest.raises(GatecalcError) as caught:
+        convert(str(path), None, "haiku")
+    assert caught.value.message == (
+        "convert: gru_reset_after cannot become gru of Haiku: U_n @ (r * h_prev) is not r * (U_n @ h_prev), "
+        "and no weights make it so"
+    )
+
+
+def test_a_bias_that_the_target_leaves_out_must_be_zero(tmp_path: Path) -> None:
+    """Flax's nnx GRU has no bias inside the reset; zero there, the conversion is exact."""
+    row = next(each for each in framework("flax-linen").rows if each.cell == "gru_reset_after")
+    values, _ = made(row)
+    path = tmp_path / "gru.npz"
+    write(str(path), fill(row, values, WIDTHS, {}, True, [])[0])
+    with pytest.raises(GatecalcError, match="has no b_u in its GRUCell, and it is not zero"):
+        convert(str(path), None, "flax-nnx", where="flax-linen")
+    values["b_u", None][:] = 0
+    write(str(path), fill(row, values, WIDTHS, {}, True, [])[0])
+    assert convert(str(path), None, "flax-nnx", where="flax-linen").exact
+
+
+def test_a_merged_bias_says_when_its_sum_was_rounded(tmp_path: Path) -> None:
+    """1 + 2**-60 is not a float64; 1 + 2**-20 is."""
+    row = next(each for each in framework("pytorch").rows if each.cell == "lstm")
+    values, _ = made(row)
+    path = tmp_path / "lstm.npz"
+    for small, exact in ((2.0**-60, False), (2.0**-20, True)):
+        for (name, side), value in values.items():
+            if name.startswith("b_"):
+                value[:] = 1.0 if side == "input" else small
+        write(str(path), fill(row, values, WIDTHS, {}, True, [])[0])
+        assert convert(str(path), None, "keras").exact is exact
+
+
+def test_widths_are_solved_from_shapes_or_not_at_all() -> None:
+    """A contradiction, a fraction and a width of zero are no solution."""
+    from gatecalc.polynomial import symbol
+
+    d, h = symbol("D"), symbol("H")
+    assert solve([(d + h, 8), (4 * h, 20)]) == {"H": 5, "D": 3}
+    assert solve([(4 * h, 20), (h, 6)]) is None
+    assert solve([(4 * h, 21)]) is None
+    assert solve([(d + h, 5), (4 * h, 20)]) is None
+    assert solve([(d + h, 5)]) is None
