@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
-from gatecalc.claims import Claim, Pack, find_packs, read_pack
+from gatecalc.claims import NEVER, Claim, Pack, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
@@ -155,6 +155,8 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
             value = _value(claim, pack.scope)
             if claim.formula is not None:
                 judgement = _formulas(claim.formula, value)
+            elif value is None or not claim.numerals:
+                judgement = _never(claim, value)
             else:
                 judgement = _figures(claim, value, pack.scope)
     except Undecided as undecided:
@@ -222,6 +224,14 @@ def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
     holds, how = condition(source, scope)
     return Judgement(EXACT if holds else "wrong", how, None, "" if holds else "the condition does not hold")
+
+
+def _never(claim: Claim, value: Any) -> Judgement:
+    """Judge a claim that there is no such number, or that there is one where there is none."""
+    how = getattr(value, "how", EXACT)
+    if value is None:
+        return Judgement("wrong", how, NEVER) if claim.numerals else Judgement(EXACT, how)
+    return Judgement("wrong", how, show(value, MORE_DIGITS))
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:

@@ -31,6 +31,7 @@ _KEYS = {
 }
 _TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "expect", "why")
 KINDS = ("given", "label")
+NEVER = "never"  # what a document states where there is no such number
 
 
 class TableCell(NamedTuple):
@@ -49,7 +50,7 @@ class Claim(NamedTuple):
         id: Its own, or made from line and order.
         line: Where it stands in the document, from 1; None when the pack does not say.
         states: The figure or formula as printed.
-        numerals: The figures in ``states``; empty for a formula or a condition.
+        numerals: The figures in ``states``; empty for a formula, a condition, and ``never``.
         of: The formula of its value.
         printed: The formula of the operands as the document printed them.
         formula: The formula that the document states.
@@ -338,7 +339,7 @@ class _Reader:
             return self.source(entry[key], table, order, key) if key in entry else None
 
         numerals: tuple[Numeral, ...] = ()
-        if kind == "states":
+        if kind == "states" and states.strip().lower() != NEVER:
             try:
                 numerals = tuple(read_all(states))
             except GatecalcError as error:

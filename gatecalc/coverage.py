@@ -66,7 +66,7 @@ def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
 
 
 def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str]:
-    """Say which packs speak of another text, or of lines that are not there."""
+    """Say which packs speak of another text, of lines that are not there, or of figures that are not on their line."""
     found = []
     for pack in packs:
         if pack.sha256 and pack.sha256.lower() != document.sha256:
@@ -78,6 +78,11 @@ def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str
         beyond = [claim.line for claim in pack.claims if claim.line and claim.line > len(document.lines)]
         if beyond:
             found.append(f"{pack.path}: line {min(beyond)} is beyond the document's {len(document.lines)} lines")
+        for claim in pack.claims:
+            text = _key(document.lines[claim.line - 1]) if claim.line and claim.line <= len(document.lines) else None
+            absent = [] if text is None else [key for key in _keys(claim.states) if claim.numerals and key not in text]
+            if absent:
+                found.append(f"{pack.path}:{claim.place.line}: '{claim.states}' does not stand on line {claim.line}")
     return found
 
 
@@ -135,21 +140,23 @@ def _account(
 ) -> Iterable[tuple[Numeral, str | None]]:
     """Yield each numeral of a line with what accounts for it."""
     left = Counter(claimed)
-    kinds: dict[Numeral, str | None] = {}
+    kinds: dict[Numeral, str | None] = dict.fromkeys(numerals)
     named = dict(declared)
-    for numeral in sorted(numerals, key=lambda each: each.column in named):  # those that only a claim can account for
-        key = _key(numeral.text)
-        if left[key] > 0:
-            left[key] -= 1
+    alone = [numeral for numeral in numerals if numeral.column not in named]  # only a claim can account for these
+    for numeral in alone:
+        if left[_key(numeral.text)] > 0:
+            left[_key(numeral.text)] -= 1
             kinds[numeral] = CHECKED
-        else:
-            kinds[numeral] = named.get(numeral.column)
+    for numeral in alone:
+        pieces = None if kinds[numeral] else _spell(_key(numeral.text), left)
+        if pieces:
+            left.subtract(pieces)
+            kinds[numeral] = CHECKED
     for numeral in numerals:
-        if kinds[numeral] is None:
-            pieces = _spell(_key(numeral.text), left)
-            if pieces:
-                left.subtract(pieces)
-                kinds[numeral] = CHECKED
+        if numeral.column in named:
+            claimed_too = left[_key(numeral.text)] > 0
+            left[_key(numeral.text)] -= claimed_too
+            kinds[numeral] = CHECKED if claimed_too else named[numeral.column]
     return kinds.items()
 
 

@@ -364,6 +364,15 @@ def parameters(cell: str, D: Any, H: Any, bias: str = "single", P: Any = None) -
     return _filled(count(cell, bias), cell, D=D, H=H, P=P)
 
 
+@function("count('rnn', 8, 16, bias='double', layers=2).parameters", "960")
+def count(cell: str, D: Any, H: Any, bias: str = "single", layers: Any = 1, bidirectional: bool = False) -> Any:  # noqa: N803
+    """A stack of layers counted: .parameters, .macs, .stored, .shapes, .parameters_formula."""
+    from gatecalc.architecture import count as count_network
+
+    depth = integer(layers, "the number of layers", 1)
+    return count_network(cell, integer(D, "D", 0), integer(H, "H", 1), bias, depth, bidirectional)
+
+
 @function("macs('lstm', 3, 5)", "160")
 def macs(cell: str, D: Any, H: Any, P: Any = None) -> Any:  # noqa: N803
     """How many multiply-accumulates a step of one sequence takes in its matrix products."""
@@ -395,6 +404,14 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
 
     projection = None if P is None else integer(P, "P", 1)
     return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
+
+
+@function("equation('gru', 'h').text", "(1 - z) * h_prev + z * n")
+def equation(cell: str, name: str) -> Any:
+    """A cell's own equation for one of its vectors, to compare a displayed equation with, in the syntax of cells."""
+    from gatecalc.equations import equation as look_up
+
+    return look_up(cell, name)
 
 
 CONSTANTS: dict[str, Any] = {"pi": PI}

@@ -539,10 +539,14 @@ def magnitude(real: Real) -> int | None:
         ball = abs(real.enclose(bits))
         if ball > 0 and ball.is_finite():
             with flint.ctx.workprec(bits):
-                logarithm = (ball.log() / flint.arb(10).log()).floor()
-            exponent = logarithm.unique_fmpz()
+                logarithm = ball.log() / flint.arb(10).log()
+            exponent = logarithm.floor().unique_fmpz()
             if exponent is not None:
                 return int(exponent)
+            if bits >= ASK_ALGEBRA:  # a power of ten, or as near to one as makes no difference to its digits
+                power = round(float(logarithm.mid()))
+                side, _ = compare(primitive("abs", real), Fraction(10) ** power)
+                return power if side >= 0 else power - 1
         elif bits == ASK_ALGEBRA and _is_zero(real):
             return None
     raise Undecided("its size could not be found: it may be zero, or a power of ten")
