@@ -326,6 +326,15 @@ def simulate(
     )
 
 
+@function("float32('a + b - a', a=2**24, b=1)", "0")
+def float32(formula: str, **values: Any) -> Any:
+    """A formula computed as a C program does, each operation rounded to float32; tanh='...' is its own tanh, in a."""
+    from gatecalc.simulation import float32 as compute
+
+    functions = {name: text for name, text in values.items() if name in ELEMENTWISE}
+    return compute(formula, functions, **{name: value for name, value in values.items() if name not in ELEMENTWISE})
+
+
 @function("increasing([1, 2, 4])", "true")
 def increasing(values: Any) -> bool:
     """Whether each item of a list is above the one before it."""

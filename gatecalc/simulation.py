@@ -122,6 +122,28 @@ def simulate(
     return Run(cell, inputs, drawn, H, trials, arithmetic, dict(functions or {}))
 
 
+def float32(formula: str, functions: Mapping[str, str] | None = None, **values: Any) -> Real | list[Real]:
+    """Compute a formula as a C program does: each number and each operation rounded to float32, from left to right.
+
+    Args:
+        formula: Arithmetic and elementwise functions over the names of ``values``.
+        functions: The program's own formulas for functions, in ``a``.
+        values: Numbers, or lists of equal length, which are combined item by item.
+
+    >>> float32("a + b - a", a=2**24, b=1).fraction
+    Fraction(0, 1)
+    """
+    arithmetic = _Float32(dict(functions or {}), {})
+    known = {
+        name: np.array([_float32(item) for item in value]) if isinstance(value, Sequence) else _float32(value)
+        for name, value in values.items()
+    }
+    found = _formula(arithmetic, formula, "float32", tuple(known))(known)
+    if np.ndim(found):
+        return [Real.floating(FLOAT32, float(number)) for number in found]
+    return Real.floating(FLOAT32, float(found))
+
+
 def _draw(
     cell: Cell, draws: Draws, width: int, name: str, seed: int, trials: int, spread: Sequence[Any]
 ) -> dict[str, Array]:
@@ -540,20 +562,21 @@ def _elementwise(call: Callable[[Any, Any], Any], operands: Sequence[Any]) -> An
     return total
 
 
-def _formula(arithmetic: Any, text: str, name: str) -> Callable[[Any], Any]:
-    """Return a function that is defined by a formula in ``a``."""
+def _formula(arithmetic: Any, text: str, name: str, names: Sequence[str] = ()) -> Callable[[Any], Any]:
+    """Return the function of one argument that a formula in ``a`` is, or, of several ``names``, of their values."""
+    tree = parse(text)
 
     def compile(tree: Tree) -> Callable[[Any], Any]:
         if tree.op == "number":
             number = arithmetic.constant(Fraction(tree.value))
             return lambda a: number
-        if tree.op == "name" and tree.value == "a":
+        if tree.op == "name" and tree.value in names:
+            return lambda known: known[tree.value]
+        if tree.op == "name" and tree.value == "a" and not names:
             return lambda a: a
-        if tree.op not in _OPERATORS and (tree.op != "call" or tree.value not in ELEMENTWISE):
-            raise GatecalcError(
-                f"syntax: '{shorten(text)}' is not a formula of '{name}'",
-                help="write it in 'a', as in '1 / (1 + exp(-a))'",
-            )
+        if tree.op not in _OPERATORS and (tree.op != "call" or tree.value not in ELEMENTWISE or len(tree.args) != 1):
+            what = f"over {', '.join(names)}" if names else f"of '{name}' in 'a', as in '1 / (1 + exp(-a))'"
+            raise GatecalcError(f"syntax: '{shorten(text)}' is not a formula {what}", help="write arithmetic")
         args = [compile(argument) for argument in tree.args]
         if tree.op == "call":
             if tree.value == name:
@@ -563,7 +586,7 @@ def _formula(arithmetic: Any, text: str, name: str) -> Callable[[Any], Any]:
         operator = getattr(arithmetic, _OPERATORS[tree.op])
         return lambda a: operator(*(argument(a) for argument in args))
 
-    return compile(parse(text))
+    return compile(tree)
 
 
 def _exact(numbers: Any) -> Any:

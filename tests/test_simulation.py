@@ -16,7 +16,7 @@ import pytest
 from gatecalc.cell import cell, parse_cell
 from gatecalc.crand import LIBRARIES, fractions
 from gatecalc.errors import GatecalcError
-from gatecalc.simulation import simulate
+from gatecalc.simulation import float32, simulate
 from gatecalc.trace import trace
 
 TANH = "(1 - exp(-2*a)) / (1 + exp(-2*a))"
@@ -182,3 +182,15 @@ def test_steps_count_from_one() -> None:
         run.h[0]
     with pytest.raises(AttributeError):
         run.c  # noqa: B018
+
+
+def test_a_formula_in_float32_rounds_each_operation() -> None:
+    """As NumPy's float32 does, number by number and from left to right; lists go item by item."""
+    a, b, c = (np.float32(number) for number in (0.1, 0.7, -0.3))
+    values: dict[str, Any] = {"a": Fraction(1, 10), "b": Fraction(7, 10), "c": Fraction(-3, 10)}
+    assert floats(float32("a * b + (1 - a) * c", **values)) == float(a * b + (np.float32(1) - a) * c)
+    e = np.float32(math.exp(-2 * np.float64(b)))
+    assert floats(float32("tanh(b)", {"tanh": TANH}, **values)) == float((np.float32(1) - e) / (np.float32(1) + e))
+    assert floats(float32("a * v", a=values["a"], v=[1, values["b"]])) == [float(a), float(a * b)]
+    with pytest.raises(GatecalcError, match="'a \\+ q' is not a formula over a"):
+        float32("a + q", a=1)
