@@ -161,6 +161,11 @@ def _text(path: str) -> str:
         raise GatecalcError("syntax: it is not text in UTF-8", Place(path, line), "save the pack as UTF-8") from None
 
 
+def figures(states: str) -> tuple[Numeral, ...]:
+    """Read the figures of a statement; "never" has none."""
+    return () if states.strip().lower() == NEVER else tuple(read_all(states))
+
+
 class _Reader:
     """One pack, from TOML to claims."""
 
@@ -339,9 +344,9 @@ class _Reader:
             return self.source(entry[key], table, order, key) if key in entry else None
 
         numerals: tuple[Numeral, ...] = ()
-        if kind == "states" and states.strip().lower() != NEVER:
+        if kind == "states":
             try:
-                numerals = tuple(read_all(states))
+                numerals = figures(states)
             except GatecalcError as error:
                 raise error.at(self.caret(table, order, "states" if table == "claim" else "rows")) from None
         self.on_line[line] = self.on_line.get(line, 0) + 1

@@ -88,7 +88,7 @@ def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str
 
 def _pieces(claim: Claim) -> Counter[str]:
     """Return the numerals that a claim accounts for, with how often."""
-    texts = [claim.states]
+    texts = [] if claim.holds else [claim.states]
     if claim.printed is not None:
         texts.append(claim.printed.text)
     return Counter({key: count * claim.times for key, count in Counter(_keys(" ; ".join(texts))).items()})

@@ -350,6 +350,22 @@ def jacobian(cell: str, output: str, input: str, path: str = "local", steps: Any
     return derive(cell, output, input, path, integer(steps, "the number of steps", 1), check=False)
 
 
+@function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
+def train(task: str, cell: str, length: Any, **values: Any) -> Any:
+    """A training run: .learned, .passes, .loss, .weights, .first_gradient; values are weights and options."""
+    from gatecalc.runs import train as run
+
+    return run(task, cell, integer(length, "the length", 1), values)
+
+
+@function("sweep('remember-first', 'rnn', [5, 10], W=0.5, U=[0.5, 1], V=0.5, rate=0.5).learned", "[[8, 25], [5, 5]]")
+def sweep(task: str, cell: str, lengths: Any, **values: Any) -> Any:
+    """Training runs at each length, and for each value of what is a list: .learned, .loss, .runs, as rows."""
+    from gatecalc.runs import sweep as run
+
+    return run(task, cell, [integer(length, "a length", 1) for length in items(lengths, "the lengths")], values)
+
+
 def _filled(formula: Any, cell: str, **widths: Any) -> Any:
     """Fill widths into a count: integers, or symbols for a formula that holds for every width."""
     needed = formula.names

@@ -415,3 +415,24 @@ def test_errata_are_printed_for_the_author(tmp_path: Path) -> None:
         "**Line 165** prints `roughly 40`; it should be `5` (the value is 4.8). It is not.\n\n"
         f"    gatecalc check {path} --only '165.1'\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("states", "of", "verdict", "should"),
+    [
+        ("never", "train('remember-first', 'rnn', 20, W=0.5, U=0.5, V=0.5, rate=0.5, passes=9).learned", "exact", None),
+        ("9", "train('remember-first', 'rnn', 20, W=0.5, U=0.5, V=0.5, rate=0.5, passes=9).learned", "wrong", "never"),
+        ("never", "train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "wrong", "8"),
+        ("8", "train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "exact", None),
+        ("never", "fair_width('rnn', 180, 3).width", "exact", None),
+        ("11", "fair_width('rnn', 180, 3).width", "wrong", "never"),
+    ],
+)
+def test_never_is_a_claim_that_there_is_no_such_number(
+    tmp_path: Path, states: str, of: str, verdict: str, should: str | None
+) -> None:
+    """In a pack and in the calculator; and a number where there is none is wrong."""
+    finding = check(pack(tmp_path, HEAD + f'[[claim]]\nstates = "{states}"\nof = "{of}"\n')).claims[0]
+    assert (finding.verdict, finding.should) == (verdict, should)
+    assert finding.how == ("exact" if of.startswith("fair") else "float64")
+    assert value(of, states).verdict == verdict
