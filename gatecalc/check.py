@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from gatecalc.calculator import Scope, as_value, attributes, calculate, truth
+from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
 from gatecalc.claims import NEVER, Claim, Pack, figures, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
@@ -219,8 +219,8 @@ def _value(claim: Claim, scope: Scope) -> Any:
 
 def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
-    holds = truth(calculate(source, scope))
-    return Judgement(EXACT if holds else "wrong", EXACT, None, "" if holds else "the condition does not hold")
+    holds, how = condition(source, scope)
+    return Judgement(EXACT if holds else "wrong", how, None, "" if holds else "the condition does not hold")
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:

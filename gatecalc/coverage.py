@@ -89,7 +89,8 @@ def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str
 def _pieces(claim: Claim) -> list[str]:
     """Return the numerals that a claim accounts for, in order, as often as it does."""
     printed = [] if claim.printed is None else _keys(claim.printed.text)
-    return (_keys(claim.states) + printed) * claim.times
+    stated = [] if claim.holds else _keys(claim.states)  # a condition is not in the document's words
+    return (stated + printed) * claim.times
 
 
 def _keys(text: str) -> list[str]:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from gatecalc.elementwise import ELEMENTWISE
@@ -277,6 +278,68 @@ def trace(cell: str, x: Any, **weights: Any) -> Any:
     from gatecalc.trace import trace as run
 
     return run(cell, x=x, **weights)
+
+
+@function("rand('microsoft', 42, 3)", "[175, 400, 17869]")
+def rand(library: str, seed: Any, count: Any) -> list[Any]:
+    """What a C library's rand() returns after srand(seed): glibc, microsoft, macos, musl, ..."""
+    from gatecalc.crand import library as look_up
+
+    numbers = look_up(library).stream(integer(seed, "the seed", 0))
+    wanted = integer(count, "the count", 0)
+    if wanted > MAX_ITEMS:
+        raise Undecided(f"a list of {wanted} items is beyond the limit of {MAX_ITEMS}")
+    return [Real.number(next(numbers)) for _ in range(wanted)]
+
+
+@function("simulate('rnn', x=[1, 0], H=2, draws='W | U', seed=42).h[1]", "[-0.098610, 0.083260]")
+def simulate(
+    cell: str,
+    x: Any,
+    H: Any,  # noqa: N803
+    draws: str,
+    rand: str = "microsoft",
+    seed: Any = 42,
+    trials: Any = 1,
+    spread: Any = (Fraction(1, 5), Fraction(1, 10)),
+    arithmetic: str = "float32",
+    **settings: Any,
+) -> Any:
+    """A cell run as a C program does, in float32, or exact over the same weights: .h[1], .norm[1] (the trials' mean).
+
+    Settings are weights (b_f=1), and formulas of the program's own functions in a (tanh='...').
+    """
+    from gatecalc.simulation import simulate as run
+
+    return run(
+        cell,
+        x=items(x, "x"),
+        H=integer(H, "H", 1),
+        draws=draws,
+        rand=rand,
+        seed=integer(seed, "the seed", 0),
+        trials=integer(trials, "trials", 1),
+        spread=items(spread, "spread"),
+        arithmetic=arithmetic,
+        functions={name: text for name, text in settings.items() if name in ELEMENTWISE},
+        **{name: value for name, value in settings.items() if name not in ELEMENTWISE},
+    )
+
+
+@function("float32('a + b - a', a=2**24, b=1)", "0")
+def float32(formula: str, **values: Any) -> Any:
+    """A formula computed as a C program does, each operation rounded to float32; tanh='...' is its own tanh, in a."""
+    from gatecalc.simulation import float32 as compute
+
+    functions = {name: text for name, text in values.items() if name in ELEMENTWISE}
+    return compute(formula, functions, **{name: value for name, value in values.items() if name not in ELEMENTWISE})
+
+
+@function("increasing([1, 2, 4])", "true")
+def increasing(values: Any) -> bool:
+    """Whether each item of a list is above the one before it."""
+    numbers = _numbers((items(values, "the argument of increasing"),), "an item of increasing")
+    return all(compare(after, before)[0] > 0 for before, after in pairwise(numbers))
 
 
 @function("jacobian('lstm', 'c', 'c_prev')", "diag(f)")

@@ -364,6 +364,27 @@ def test_lines_of_a_pack_are_found_in_any_layout(tmp_path: Path) -> None:
     assert str(caught.value).splitlines()[0].endswith(":10:1: key: unknown key 'claim2'")
 
 
+@pytest.mark.parametrize(
+    "holds, how",
+    [
+        ("1/3 < 0.34", "exact"),
+        ("sigmoid(1) < 0.74", "enclosure"),
+        ("2 * symbol('H') == symbol('H') + symbol('H')", "algebra"),
+        ("not run.h[1][0] > 0", "float32"),
+        ("increasing(run.norm) or sigmoid(1) < 0.74", "float32"),
+    ],
+)
+def test_a_condition_says_how_it_is_known(tmp_path: Path, holds: str, how: str) -> None:
+    """By the weakest of the numbers that it looks at."""
+    pack = tmp_path / "pack.toml"
+    pack.write_text(
+        "document = 'a text'\n[define]\nrun = \"simulate('rnn', x=[1, 0], H=2, draws='W | U')\"\n"
+        f'[[claim]]\nholds = "{holds}"\n'
+    )
+    (finding,) = check(str(pack)).claims
+    assert (finding.verdict, finding.how) == ("exact", how)
+
+
 def test_a_pack_may_come_from_standard_input() -> None:
     """`-` is a path."""
     result = run("check", "-", stdin=HEAD + CLAIM)
