@@ -25,11 +25,11 @@ SUFFIX = ".toml"
 
 _KEYS = {
     "": ("document", "sha256", "numerals", "note", "times", "given", "define", "claim", "table", "numeral"),
-    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "expect", "note", "times"),
+    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
 }
-_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "expect", "why")
+_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "why")
 KINDS = ("given", "label")
 NEVER = "never"  # what a document states where there is no such number
 
@@ -49,7 +49,7 @@ class Claim(NamedTuple):
     Attributes:
         id: Its own, or made from line and order.
         line: Where it stands in the document, from 1; None when the pack does not say.
-        states: The figure or formula as printed.
+        states: The figure or formula as printed; of a condition, what the document says, or else the condition.
         numerals: The figures in ``states``; empty for a formula, a condition, and ``never``.
         of: The formula of its value.
         printed: The formula of the operands as the document printed them.
@@ -325,7 +325,11 @@ class _Reader:
             raise GatecalcError(f"key: {what}", self.caret("claim", order, kind), "'of' is the formula of the value")
         if "printed" in entry and kind != "states":
             raise GatecalcError("key: 'printed' goes with 'states'", self.caret("claim", order, "printed"))
-        yield self.claim(entry, order, "claim", entry[kind], kind, entry.get("line"), self.place("claim", order))
+        if "says" in entry and kind != "holds":
+            raise GatecalcError("key: 'says' goes with 'holds'", self.caret("claim", order, "says"))
+        yield self.claim(
+            entry, order, "claim", entry.get("says", entry[kind]), kind, entry.get("line"), self.place("claim", order)
+        )
 
     def claim(
         self,

@@ -24,7 +24,7 @@ from gatecalc.language import Tree, parse
 from gatecalc.precise import ENCLOSURE, FLOAT32, PRIMITIVES, Real
 
 MAX_NUMBERS = 2_000_000  # computed in one run: trials times steps times the widths of all vectors
-MAX_BITS = 1024  # of an enclosed run
+PRECISIONS = (128, 256, 512, 1024)  # in bits, at which a run is enclosed
 ARITHMETICS = ("float32", "exact")
 
 Array = Any  # of NumPy
@@ -238,9 +238,11 @@ class Run:
         return _run(_Float32(self._functions, self._weights), self.cell, self._inputs, self.width, self.trials)
 
     def _balls(self, bits: int) -> _History:
+        """Return the run enclosed with at least that many bits; few precisions, since each is a run of its own."""
+        bits = next((enough for enough in PRECISIONS if enough >= bits), 0)
+        if not bits:
+            raise Undecided(f"the run is not enclosed at {PRECISIONS[-1]} bits, the limit")
         if bits not in self._enclosed:
-            if bits > MAX_BITS:
-                raise Undecided(f"the run is not enclosed at {MAX_BITS} bits, the limit")
             with flint.ctx.workprec(bits):
                 self._enclosed[bits] = _run(_Balls(self._weights), self.cell, self._inputs, self.width, self.trials)
         return self._enclosed[bits]
