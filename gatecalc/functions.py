@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, shorten
 from gatecalc.precise import PI, Real, apply, compare, primitive
+from gatecalc.record import Record
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -344,3 +345,126 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
 
 
 CONSTANTS: dict[str, Any] = {"pi": PI}
+
+
+class Run(Record):
+    """What a claim may read of a training run, the numbers of :class:`gatecalc.training.Trained`."""
+
+    learned: int | None
+    passes: int
+    loss: Real | None
+    weights: dict[str, Any]
+    first_gradient: dict[str, Any]
+    diverged: int | None
+
+
+MAX_TRAINING = 2 * 10**8  # passes times steps times weights of one run
+
+
+@function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
+def train(task: str, cell: str = "lstm", length: Any = 20, **settings: Any) -> Any:
+    """A training run, or a list for several lengths: its learned (or None), passes, loss, weights, first_gradient."""
+    from gatecalc.cell import cell as find_cell
+    from gatecalc.sweep import sweep
+    from gatecalc.tasks import task as find_task
+    from gatecalc.training import split_options
+
+    options, weights = split_options({name: _plain(value, name) for name, value in settings.items()})
+    lengths = [integer(each, "the length", 1) for each in (length if isinstance(length, list) else [length])]
+    passes = options.passes or find_task(task, options.loss).passes
+    if passes * sum(lengths) * (options.hidden + 1) ** 2 > MAX_TRAINING:
+        raise Undecided(
+            "the training run is longer than the limit", help="fewer passes, a shorter task or a smaller width"
+        )
+    found = sweep(task, find_cell(cell), lengths, {name: [value] for name, value in weights.items()}, options)
+    runs = [
+        Run(
+            each.learned,
+            each.passes,
+            None if each.loss is None else Real.floating(each.how, each.loss),
+            _floating(each.how, each.weights or {}),
+            _floating(each.how, each.first_gradient),
+            each.diverged,
+        )
+        for each in found.runs
+    ]
+    return runs if isinstance(length, list) else runs[0]
+
+
+@function("float32('(1 - e) / (1 + e)', e=0.5)", "0.3333")
+def float32(formula: str, **values: Any) -> Any:
+    """A formula in single precision, each operation rounded in order; tanh='...' is a program's own tanh."""
+    import numpy as np
+
+    from gatecalc.float32 import evaluate
+    from gatecalc.language import parse
+
+    own = {name: parse(text) for name, text in values.items() if isinstance(text, str) and name in ELEMENTWISE}
+    numbers = {name: np.float32(_plain(value, name)) for name, value in values.items() if name not in own}
+    with np.errstate(all="ignore"):
+        return Real.floating("float32", float(evaluate(parse(formula), numbers, own)))
+
+
+@function("simulate('h = tanh(b + W @ x)', [1], 1, 'W', rand='microsoft', seeds=[42]).h[1]", "0.0053")
+def simulate(
+    cell: str,
+    x: Any,
+    H: Any,  # noqa: N803
+    draws: str,
+    rand: str = "glibc",
+    seeds: Any = (42,),
+    scale: Any = 1,
+    shift: Any = 0,
+    **given: Any,
+) -> Any:
+    """A C program's run of a cell in float32: .h[2] of the first seed at step 2, .mean_norm of all seeds' last h."""
+    from gatecalc.simulate import simulate as run
+
+    arithmetic = given.pop("arithmetic", "float32")
+    own = {name: text for name, text in given.items() if isinstance(text, str) and name in ELEMENTWISE}
+    return run(
+        cell,
+        [_plain(each, "x") for each in items(x, "x")],
+        integer(H, "H", 1),
+        draws,
+        rand,
+        [integer(seed, "a seed", 0) for seed in items(list(seeds), "seeds")],
+        _plain(scale, "scale"),
+        _plain(shift, "shift"),
+        own,
+        arithmetic,
+        **{name: _plain(value, name) for name, value in given.items() if name not in own},
+    )
+
+
+@function("rand('microsoft', 42, 2)", "[175, 400]")
+def rand(library: str, seed: Any, count: Any) -> Any:
+    """The first numbers of a C library's rand() after srand(seed)."""
+    from gatecalc.crand import library as find
+
+    stream = find(library).stream(integer(seed, "the seed", 0))
+    return [next(stream) for _ in range(min(integer(count, "the count", 0), MAX_ITEMS))]
+
+
+def _plain(value: Any, what: str) -> Any:
+    """Return a number as Python's own, an integer or the nearest float; lists item by item, texts as they are."""
+    from gatecalc.trace import nested_floats
+
+    if (
+        isinstance(value, str | bool)
+        or value is None
+        or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    ):
+        return value
+    if isinstance(value, Real) and value.integer is not None:
+        return value.integer
+    return nested_floats(value, what)
+
+
+def _floating(how: str, value: Any) -> Any:
+    """Return what a floating-point program computed as numbers of claims."""
+    if isinstance(value, dict):
+        return {name: _floating(how, item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_floating(how, item) for item in value]
+    return Real.floating(how, value)
