@@ -351,6 +351,7 @@ class Run(Record):
     """What a claim may read of a training run, the numbers of :class:`gatecalc.training.Trained`."""
 
     learned: int | None
+    never: bool
     passes: int
     loss: Real | None
     weights: dict[str, Any]
@@ -363,7 +364,7 @@ MAX_TRAINING = 2 * 10**8  # passes times steps times weights of one run
 
 @function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
 def train(task: str, cell: str = "lstm", length: Any = 20, **settings: Any) -> Any:
-    """A training run, or a list for several lengths: its learned (or None), passes, loss, weights, first_gradient."""
+    """A training run, or a list for several lengths: its learned, never, passes, loss, weights, first_gradient."""
     from gatecalc.cell import cell as find_cell
     from gatecalc.sweep import sweep
     from gatecalc.tasks import task as find_task
@@ -380,6 +381,7 @@ def train(task: str, cell: str = "lstm", length: Any = 20, **settings: Any) -> A
     runs = [
         Run(
             each.learned,
+            each.learned is None,
             each.passes,
             None if each.loss is None else Real.floating(each.how, each.loss),
             _floating(each.how, each.weights or {}),
