@@ -24,7 +24,7 @@ MAX_PACK = 4_000_000  # characters
 SUFFIX = ".toml"
 
 _KEYS = {
-    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "claim", "table", "numeral"),
+    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "unknown", "claim", "table", "numeral"),
     "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
@@ -91,7 +91,7 @@ class Declared(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """The claims about one document."""
+    """The claims about one document; ``unknown`` has candidates for settings that the document leaves unsaid."""
 
     path: str
     document: str
@@ -100,6 +100,7 @@ class Pack(NamedTuple):
     scope: Scope
     claims: tuple[Claim, ...]
     declared: tuple[Declared, ...]
+    unknown: Mapping[str, tuple[Source, ...]] = {}
 
 
 def read_pack(path: str) -> Pack:
@@ -256,6 +257,7 @@ class _Reader:
             scope,
             tuple(claims),
             declared,
+            self.unknown(scope),
         )
 
     def check_keys(self, table: str, entry: Mapping[str, Any], order: int) -> None:
@@ -308,6 +310,35 @@ class _Reader:
                     )
                 formulas[name] = self.source(text, table, 0, name)
         return Scope(formulas, folder=os.path.dirname(self.path))
+
+    def unknown(self, scope: Scope) -> dict[str, tuple[Source, ...]]:
+        """Read the candidates of settings that the document leaves unsaid; each also has a value, the one found."""
+        entries = self.data.get("unknown", {})
+        if not isinstance(entries, dict):
+            raise GatecalcError("type: 'unknown' is not a table", self.caret("", 0, "unknown"), "write [unknown]")
+        found = {}
+        for name, values in entries.items():
+            place = self.caret("unknown", 0, name)
+            if name not in scope.formulas:
+                raise GatecalcError(
+                    f"name: the unknown '{shorten(name)}' has no value{closest(name, scope.formulas)}",
+                    place,
+                    "give it the one that is found, or any candidate, under [given]",
+                )
+            texts = (
+                [value if isinstance(value, str) else _toml_number(value) for value in values]
+                if isinstance(values, list)
+                else []
+            )
+            candidates = [text for text in texts if text is not None]
+            if not candidates or len(candidates) < len(texts):
+                raise GatecalcError(
+                    f"type: '{name}' has no list of candidates",
+                    place,
+                    f"write {name} = [0.1, 0.5, 1]: numbers or formulas",
+                )
+            found[name] = tuple(self.source(text, "unknown", 0, name) for text in candidates)
+        return found
 
     def claims(self, entry: Mapping[str, Any], order: int, scope: Scope) -> Iterator[Claim]:
         self.check_keys("claim", entry, order)

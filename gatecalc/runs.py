@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatecalc.errors import GatecalcError
+from gatecalc.errors import GatecalcError, Undecided
 from gatecalc.precise import Real
 from gatecalc.sweep import sweep as sweep_runs
-from gatecalc.training import Trained, split_options
+from gatecalc.tasks import task as find_task
+from gatecalc.training import Options, Trained, split_options
 from gatecalc.training import train as train_run
 from gatecalc.verdicts import Never
 
+MAX_TRAINING = 2 * 10**8  # passes times steps times weights of one run
 _WHOLE = ("hidden", "projection", "layers", "passes", "seed", "window")  # options that count something
 
 
@@ -63,7 +65,9 @@ def train(task: str, cell: str, length: int, values: Mapping[str, Any]) -> Run:
     Raises:
         GatecalcError: For an unknown task, cell, weight or option.
     """
-    return Run(train_run(task, cell, length, **{name: _plain(name, value) for name, value in values.items()}))
+    plain = {name: _plain(name, value) for name, value in values.items()}
+    _check_size(task, [length], split_options(plain)[0])
+    return Run(train_run(task, cell, length, **plain))
 
 
 def sweep(task: str, cell: str, lengths: Sequence[int], values: Mapping[str, Any]) -> Runs:
@@ -74,6 +78,7 @@ def sweep(task: str, cell: str, lengths: Sequence[int], values: Mapping[str, Any
     """
     rate = values.get("rate", [])
     options, _ = split_options({name: _plain(name, value) for name, value in values.items() if value is not rate})
+    _check_size(task, lengths, options)
     varied = {name: value for name, value in values.items() if name == "rate" or name not in vars(options)}
     settings = {
         name: [_plain(name, item) for item in (value if isinstance(value, list) else [value])]
@@ -81,6 +86,12 @@ def sweep(task: str, cell: str, lengths: Sequence[int], values: Mapping[str, Any
     }
     runs = [Run(run) for run in sweep_runs(task, cell, lengths, settings, options).runs]
     return Runs([runs[start : start + len(lengths)] for start in range(0, len(runs), len(lengths))])
+
+
+def _check_size(task: str, lengths: Sequence[int], options: Options) -> None:
+    passes = options.passes or find_task(task, options.loss).passes
+    if passes * sum(lengths) * (options.hidden + 1) ** 2 > MAX_TRAINING:
+        raise Undecided("the training run is longer than the limit")
 
 
 def _named(arrays: Mapping[str, Any], how: str) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import flint
 import numpy as np
 
-from gatecalc.cell import CONSTANTS, PREVIOUS, Cell, Product
+from gatecalc.cell import CONSTANTS, PREVIOUS, Cell, Product, parse_cell
+from gatecalc.cell import cell as find_cell
 from gatecalc.crand import fractions
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
@@ -25,7 +26,7 @@ from gatecalc.precise import ENCLOSURE, FLOAT32, PRIMITIVES, Real
 
 MAX_NUMBERS = 2_000_000  # computed in one run: trials times steps times the widths of all vectors
 PRECISIONS = (128, 256, 512, 1024)  # in bits, at which a run is enclosed
-ARITHMETICS = ("float32", "exact")
+ARITHMETICS = ("float32", "float64", "exact")
 
 Array = Any  # of NumPy
 
@@ -80,7 +81,8 @@ def simulate(
     """Run a cell as a C program does.
 
     Args:
-        cell: A cell of one input, its name, or the path of a ``.cell`` file.
+        cell: A cell of one input, its name, the path of a ``.cell`` file, or equations with ``;`` between them, whose
+            sums are then taken in the order in which they are written.
         x: The input at each step, the same in every trial.
         H: The width of every vector.
         draws: The order in which weights are drawn; see :class:`Draws`.
@@ -88,7 +90,8 @@ def simulate(
         seed: Of the first trial; each further trial has the next one.
         trials: How many.
         spread: Factor and offset: a weight is ``(float)rand() / RAND_MAX * factor - offset`` in float32.
-        arithmetic: ``float32``, in the order of the program's loops, or ``exact``: the mathematics of those weights.
+        arithmetic: ``float32``, in the order of the program's loops; ``float64``, the same in double precision over
+            the same weights; or ``exact``, the mathematics of those weights.
         functions: The program's own formulas for functions of float32, in ``a``: {"tanh": "..."}; the others are
             correctly rounded.
         weights: Numbers that weights are set to; those neither drawn nor set are 0.
@@ -96,13 +99,13 @@ def simulate(
     Raises:
         GatecalcError: For an unknown weight, library or arithmetic, and a cell that has more than one width.
     """
-    from gatecalc.cell import cell as find_cell
-
-    cell = find_cell(cell) if isinstance(cell, str) else cell
+    written = isinstance(cell, str) and "=" in cell
+    if isinstance(cell, str):
+        cell = parse_cell(cell, "program", "<program>") if written else find_cell(cell)
     if arithmetic not in ARITHMETICS:
         raise GatecalcError(
             f"value: unknown arithmetic '{shorten(str(arithmetic))}'{closest(str(arithmetic), ARITHMETICS)}",
-            help="one of float32, exact",
+            help="one of " + ", ".join(ARITHMETICS),
         )
     if set(cell.dimensions) - {"D", "H"}:
         raise GatecalcError(f"shape: '{cell.name}' has widths {', '.join(cell.dimensions)}", help="D = 1 and H are run")
@@ -119,7 +122,7 @@ def simulate(
             )
         drawn[name] = np.full((trials, H, H if _is_square(cell, name) else 1), _float32(value), np.float32)
     inputs = [Fraction(_fraction(value)) for value in x]
-    return Run(cell, inputs, drawn, H, trials, arithmetic, dict(functions or {}))
+    return Run(cell, inputs, drawn, H, trials, arithmetic, dict(functions or {}), written)
 
 
 def float32(formula: str, functions: Mapping[str, str] | None = None, **values: Any) -> Real | list[Real]:
@@ -133,7 +136,7 @@ def float32(formula: str, functions: Mapping[str, str] | None = None, **values: 
     >>> float32("a + b - a", a=2**24, b=1).fraction
     Fraction(0, 1)
     """
-    arithmetic = _Float32(dict(functions or {}), {})
+    arithmetic = _Floating(dict(functions or {}), {})
     known = {
         name: np.array([_float32(item) for item in value]) if isinstance(value, Sequence) else _float32(value)
         for name, value in values.items()
@@ -197,6 +200,7 @@ class Run:
         trials: int,
         arithmetic: str,
         functions: dict[str, str],
+        written: bool = False,
     ) -> None:
         self.cell = cell
         self.trials = trials
@@ -205,6 +209,7 @@ class Run:
         self._inputs = inputs
         self._weights = weights
         self._functions = functions
+        self._written = written
         self._enclosed: dict[int, _History] = {}
 
     @property
@@ -233,9 +238,14 @@ class Run:
     def __len__(self) -> int:
         return len(self._inputs)
 
+    def run(self, arithmetic: Any) -> _History:
+        """Return every written vector, and the mean norm, after each step."""
+        return _run(_Step(self.cell, arithmetic, self._written), self._inputs, self.width, self.trials)
+
     @cached_property
-    def _float32(self) -> _History:
-        return _run(_Float32(self._functions, self._weights), self.cell, self._inputs, self.width, self.trials)
+    def _rounded(self) -> _History:
+        dtype = np.float32 if self.arithmetic == FLOAT32 else np.float64
+        return self.run(_Floating(self._functions, self._weights, dtype))
 
     def _balls(self, bits: int) -> _History:
         """Return the run enclosed with at least that many bits; few precisions, since each is a run of its own."""
@@ -244,7 +254,7 @@ class Run:
             raise Undecided(f"the run is not enclosed at {PRECISIONS[-1]} bits, the limit")
         if bits not in self._enclosed:
             with flint.ctx.workprec(bits):
-                self._enclosed[bits] = _run(_Balls(self._weights), self.cell, self._inputs, self.width, self.trials)
+                self._enclosed[bits] = self.run(_Balls(self._weights))
         return self._enclosed[bits]
 
 
@@ -260,7 +270,7 @@ class Series(Sequence[Any]):
     @property
     def how(self) -> str:
         """How its numbers are known."""
-        return FLOAT32 if self.run.arithmetic == FLOAT32 else ENCLOSURE
+        return ENCLOSURE if self.run.arithmetic == "exact" else self.run.arithmetic
 
     def __len__(self) -> int:
         return len(self.run)
@@ -279,18 +289,18 @@ class Series(Sequence[Any]):
 
     def _number(self, step: int, position: int) -> Real:
         run, name = self.run, self.name
-        if run.arithmetic == FLOAT32:
-            return Real.floating(FLOAT32, float(run._float32[name][step - 1].flat[position]))
+        if run.arithmetic != "exact":
+            return Real.floating(run.arithmetic, float(run._rounded[name][step - 1].flat[position]))
         return Real.enclosed(lambda bits: run._balls(bits)[name][step - 1][position])
 
 
 _History = dict[str, list[Any]]
 
 
-def _run(arithmetic: Any, cell: Cell, inputs: list[Fraction], width: int, trials: int) -> _History:
+def _run(step: _Step, inputs: list[Fraction], width: int, trials: int) -> _History:
     """Return every written vector, and the mean norm of the last state (h), after each step."""
+    cell, arithmetic = step.cell, step.arithmetic
     history: _History = {name: [] for name in (*cell.written, "norm")}
-    step = _Step(cell, arithmetic)
     output = (cell.states or tuple(cell.written))[-1]
     states = {state + PREVIOUS: arithmetic.zeros(trials * width) for state in cell.states}
     for value in inputs:
@@ -306,13 +316,14 @@ class _Step:
     """One step of a cell, its formulas turned into calls once.
 
     A sum that has matrix products is one accumulator, as in the loops of a program: biases first, then the products of
-    the input, then those of the states, each added element by element. A factor of a product, as r in
-    ``r * (U_n @ h_prev)``, multiplies the vector's element inside the loop.
+    the input, then those of the states (or in the order ``written``), each added element by element. A factor of a
+    product, as r in ``r * (U_n @ h_prev)``, multiplies the vector's element inside the loop.
     """
 
-    def __init__(self, cell: Cell, arithmetic: Any) -> None:
+    def __init__(self, cell: Cell, arithmetic: Any, written: bool = False) -> None:
         self.cell = cell
         self.arithmetic = arithmetic
+        self.written = written
         self.products = {equation.name: equation for equation in cell.equations if isinstance(equation, Product)}
         self.calls: list[tuple[str, Callable[[dict[str, Any]], Any]]] = []
         for equation in cell.equations:
@@ -372,7 +383,7 @@ class _Step:
     def accumulate(self, terms: list[tuple[list[Tree], Tree]]) -> Callable[[dict[str, Any]], Any]:
         arithmetic = self.arithmetic
         calls: list[tuple[Any, Any, str | None]] = []
-        for factors, term in sorted(terms, key=self.order):
+        for factors, term in terms if self.written else sorted(terms, key=self.order):
             factor = self.compile(factors[0] if len(factors) == 1 else Tree("*", tuple(factors))) if factors else None
             if term.op == "name" and term.value in self.products:
                 product = self.products[term.value]
@@ -403,25 +414,26 @@ class _Step:
 _OPERATORS = {"+": "add", "*": "multiply", "/": "divide", "neg": "negative", "**": "power"}
 
 
-class _Float32:
-    """Arithmetic of float32, each operation rounded: what a C compiler makes of it where nothing is fused."""
+class _Floating:
+    """Arithmetic of float32 or float64, each operation rounded: what a C compiler makes of it, nothing fused."""
 
-    def __init__(self, functions: Mapping[str, str], weights: Mapping[str, Array]) -> None:
+    def __init__(self, functions: Mapping[str, str], weights: Mapping[str, Array], dtype: Any = np.float32) -> None:
         self.functions = functions
-        self.weights = weights
+        self.weights = {name: values.astype(dtype) for name, values in weights.items()}
+        self.dtype = dtype
         for name in functions:
             if name not in ELEMENTWISE:
                 raise GatecalcError(f"name: unknown function '{shorten(name)}'{closest(name, ELEMENTWISE)}")
 
     def zeros(self, size: int) -> Array:
         trials = next(iter(self.weights.values())).shape[0]
-        return np.zeros((trials, size // trials), np.float32)
+        return np.zeros((trials, size // trials), self.dtype)
 
     def filled(self, value: Fraction, trials: int) -> Array:
-        return np.full((trials, 1), np.float32(float(value)))
+        return np.full((trials, 1), self.dtype(float(value)))
 
     def constant(self, value: Fraction) -> Any:
-        return np.float32(float(value))
+        return self.dtype(float(value))
 
     def vector(self, name: str) -> Array:
         return self.weights[name][:, :, 0]
@@ -445,13 +457,13 @@ class _Float32:
         return -value
 
     def power(self, base: Array, exponent: Array) -> Array:
-        return np.power(base.astype(np.float64), exponent).astype(np.float32)
+        return np.power(base.astype(np.float64), exponent).astype(self.dtype)
 
     def function(self, name: str) -> Callable[[Array], Array]:
         definition = self.functions.get(name, ELEMENTWISE[name].definition)
         if definition is None:
             call = _ROUNDED[name]
-            return lambda a: call(a.astype(np.float64)).astype(np.float32)
+            return lambda a: call(a.astype(np.float64)).astype(self.dtype)
         return _formula(self, definition, name)
 
     def add_product(self, total: Array, matrix: str, vector: Array, scale: Array) -> Array:
@@ -463,13 +475,13 @@ class _Float32:
         return total
 
     def mean_norm(self, state: Array, trials: int) -> Array:
-        squares = np.zeros(trials, np.float32)
+        squares = np.zeros(trials, self.dtype)
         for column in range(state.shape[1]):
             squares = squares + state[:, column] * state[:, column]
-        total = np.zeros(1, np.float32)
+        total = np.zeros(1, self.dtype)
         for norm in np.sqrt(squares):
             total = total + norm
-        return total / np.float32(trials)
+        return total / self.dtype(trials)
 
 
 _ROUNDED: dict[str, Callable[[Array], Array]] = {

@@ -194,3 +194,57 @@ def test_a_formula_in_float32_rounds_each_operation() -> None:
     assert floats(float32("a * v", a=values["a"], v=[1, values["b"]])) == [float(a), float(a * b)]
     with pytest.raises(GatecalcError, match="'a \\+ q' is not a formula over a"):
         float32("a + q", a=1)
+
+
+PLAIN = "h = tanh(b + W @ x + U @ h_prev)"
+RESET_AFTER = (
+    "z = sigmoid(b_z + W_z @ x + U_z @ h_prev); r = sigmoid(b_r + W_r @ x + U_r @ h_prev);"
+    "n = tanh(b_n + W_n @ x + r * (U_n @ h_prev)); h = z * h_prev + (1 - z) * n"
+)
+
+
+@pytest.mark.parametrize(("library", "number"), [("glibc", 0), ("microsoft", 1)])
+def test_cells_and_equations_as_text_give_a_compiled_program_s_bits(library: str, number: int, tmp_path: Path) -> None:
+    """The GRU's states and the mean norms of three cells, to nine digits, which tell a float32."""
+    if not shutil.which("gcc"):
+        pytest.skip("no C compiler here")
+    if library == "glibc" and "GNU" not in subprocess.run(["ldd", "--version"], capture_output=True, text=True).stdout:
+        pytest.skip("the system's C library is not glibc")
+    source = Path(__file__).parent / "programs" / "cells.c"
+    command = ["gcc", "-O1", "-ffp-contract=off", f"-DRAND={number}", source, "-o", tmp_path / "cells", "-lm"]
+    subprocess.run(command, check=True)
+    lines = subprocess.run([tmp_path / "cells"], capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = [[float(np.float32(word)) for word in line.split()] for line in lines]
+    settings: dict[str, Any] = {"H": 6, "rand": library, "functions": {"tanh": TANH}}
+    own = simulate(RESET_AFTER, x=[1] + [0] * 8, draws=GRU, **settings)
+    assert [floats(state) for state in own.h] == printed[:9]
+    settings |= {"x": [1] + [0] * 23, "trials": 7}
+    runs = [
+        simulate(PLAIN, draws="W | U", spread=[Fraction(2, 5), Fraction(1, 5)], **settings),
+        simulate("gru_reset_after", draws=GRU, **settings),
+        simulate("lstm", draws=LSTM, b_f=1, **settings),
+    ]
+    for row, steps in zip(printed[9:], (3, 6, 12, 24), strict=True):
+        assert row == [floats(run.norm[steps]) for run in runs]
+
+
+def test_float64_run_is_the_network() -> None:
+    """The same weights in double precision give what the compiled network gives."""
+    from gatecalc.network import Network
+
+    run = simulate("gru_reset_after", [1, Fraction(1, 2), -1], 3, GRU, "musl", 5, spread=[2, 1], arithmetic="float64")
+    network = Network("gru_reset_after", input=1, hidden=3)
+    for name, value in run.weights.items():
+        network.set(name, np.array(floats(value)))
+    outputs = network.forward(np.array([1, 0.5, -1]).reshape(3, 1, 1)).outputs
+    assert np.abs(np.array([floats(state) for state in run.h]) - outputs[:, 0]).max() < 1e-15
+    assert run.h.how == run.h[1][0].how == "float64"
+
+
+def test_equations_as_text_are_summed_in_the_order_written() -> None:
+    """The bias first or last: with a bias of 1 the two orders round differently."""
+    settings: dict[str, Any] = {"x": [1, 0, 0], "H": 8, "draws": "W | U", "b": 1}
+    first, last = (
+        simulate(f"h = tanh({text})", **settings) for text in ("b + W @ x + U @ h_prev", "W @ x + U @ h_prev + b")
+    )
+    assert floats(first.h[3]) == floats(simulate("rnn", **settings).h[3]) != floats(last.h[3])
