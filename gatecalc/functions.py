@@ -343,4 +343,27 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
     return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
 
 
+@function("count('lstm', 3, 5, layers=2).parameters", "400")
+def count(cell: str, D: Any, H: Any, bias: str = "single", **more: Any) -> Any:  # noqa: N803
+    """A whole network, with layers, bidirectional, projection, embedding, readout, readout_bias, initial, steps, batch:
+    .parameters, .macs, .macs_backward, .flops, .elementwise, .stored and .totals."""
+    from gatecalc.architecture import count as whole
+
+    for name in more:
+        if name not in _AROUND:
+            raise GatecalcError(
+                f"value: count has no setting '{shorten(name, 30)}'", help=f"it has {', '.join(_AROUND)}"
+            )
+    settings: dict[str, Any] = {
+        name: value if isinstance(value, bool) else integer(value, name, 1) for name, value in more.items()
+    }
+    return whole(cell, integer(D, "D", 1), integer(H, "H", 1), bias, **settings)
+
+
+_AROUND = (
+    *("layers", "bidirectional", "projection", "embedding", "readout", "readout_bias"),
+    *("initial", "steps", "batch"),
+)
+
+
 CONSTANTS: dict[str, Any] = {"pi": PI}
