@@ -169,14 +169,21 @@ class Algebra:
         definitions: What a name stands for, {name: formula}; a name without a definition is independent of all others.
         named: Jacobians that have a name of their own, {name: its formula}.
         differential: The name that stands for the change of a matrix, ``dU_f``, where there is one.
+        inline: Whether vectors that are sums and products are replaced by what they are. Equal is equal without it,
+            and then quickly so; to be sure of a difference it is needed.
     """
 
     def __init__(
-        self, definitions: Mapping[str, Tree], named: Mapping[str, Tree] | None = None, differential: str | None = None
+        self,
+        definitions: Mapping[str, Tree],
+        named: Mapping[str, Tree] | None = None,
+        differential: str | None = None,
+        inline: bool = True,
     ) -> None:
         self.definitions = definitions
         self.named = named or {}
         self.differential = differential
+        self.inline = inline
         self._names: dict[str, Polynomial] = {}
         self._words: dict[str, Words] = {}
         self._heads: dict[Hashable, str] | None = None
@@ -270,7 +277,8 @@ class Algebra:
         """A name that is a function of something stays; one that is a sum or product becomes what it is."""
         if text not in self._names:
             formula = self.definitions.get(text)
-            self._names[text] = _atom(text) if formula is None or formula.op == "call" else self.polynomial(formula)
+            is_atom = formula is None or formula.op == "call" or not self.inline
+            self._names[text] = _atom(text) if formula is None or is_atom else self.polynomial(formula)
         return self._names[text]
 
     def _call(self, call: Hashable) -> Polynomial:
