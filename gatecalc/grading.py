@@ -24,7 +24,7 @@ from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.jacobian import Jacobian, jacobian
 from gatecalc.language import Source, Tree, add, multiply, name, number, parse, substitute
-from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, Real, apply
+from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, PI, Real, apply
 from gatecalc.words import (
     IDENTITY,
     MAX_WORDS,
@@ -105,8 +105,10 @@ def compare(derived: Jacobian, formula: Tree, source: Source | None = None) -> G
         how = ENCLOSURE if ENCLOSURE in hows else ALGEBRA
         rests = f"the difference encloses 0 at {POINTS} random points to {BITS} bits; algebra does not settle it"
         return Grade(True, how=how, note=rests if how == ENCLOSURE else "")
-    at_odds = ([word for word in side if wrong & set(_by_matrices(algebra.expand(word)))] for side in (ours, theirs))
-    missing, extra = _leftover(*at_odds, algebra)
+    ours, theirs = (
+        [word for word in side if wrong & set(_by_matrices(algebra.expand(word)))] for side in (ours, theirs)
+    )
+    missing, extra = _leftover(ours, theirs, algebra)
     if misfits:
         note = misfits[0]
     return Grade(False, [str(tidy(word)) for word in missing], [str(tidy(word)) for word in extra], ENCLOSURE, note)
@@ -260,8 +262,11 @@ class Reader:
                 node, f"shape: the vector '{node}' stands where a matrix is needed", f"write 'diag({node})'"
             )
         if op == "attribute" and node.value == "T":
-            rows, columns = ("1", self.width(args[0])) if self._is_vector(args[0]) else self.shape(args[0])[::-1]
-            return rows, columns
+            try:
+                return "1", self.width(args[0])
+            except GatecalcError:  # no vector, so a matrix
+                rows, columns = self.shape(args[0])
+                return columns, rows
         if op == "name":
             return self._name(node)
         raise self.refuse(
@@ -324,9 +329,6 @@ class Reader:
             f"name: '{node.value}' is not part of {self.derived.cell.name}{over}{closest(node.value, known)}",
             f"its vectors are {names}"[:200],
         )
-
-    def _is_vector(self, node: Tree) -> bool:
-        return not (node.op == "name" and (node.value in self.matrices or node.value in self.derived.named))
 
     def width(self, node: Tree) -> str | None:
         """Return the width of an elementwise formula; None for a number."""
@@ -428,6 +430,8 @@ class _Point:
         return self.known[atom, unit]
 
     def _atom(self, atom: Any, unit: int) -> Real:
+        if atom in CONSTANTS:
+            return PI
         if isinstance(atom, str):
             formula = self.algebra.definitions.get(atom)
             if formula is None:
@@ -448,7 +452,7 @@ class _Point:
             for word in sorted(words, key=_spelled):
                 for unit, monomial in enumerate(word[::2]):
                     for atom, _ in sorted(monomial, key=_spelled):
-                        if isinstance(atom, str):
+                        if isinstance(atom, str) and atom not in CONSTANTS:
                             names.setdefault(atom if not units else f"{atom}[{unit}]", self.atom(atom, unit))
         matrices = next(iter(right or given))[1::2]
         where = ", ".join(f"{text} = {value.decimal(4)}" for text, value in names.items())
@@ -499,6 +503,8 @@ class _Points:
         return add(*(multiply(number(c), self._monomial(monomial, unit)) for monomial, c in polynomial))
 
     def _atom(self, atom: Any, unit: int) -> Tree:
+        if atom in CONSTANTS:
+            return name(atom)
         if isinstance(atom, str):
             formula = self.algebra.definitions.get(atom)
             if formula is None:

@@ -25,6 +25,7 @@ from gatecalc.errors import GatecalcError
 from gatecalc.language import Tree, name
 
 MAX_WORDS = 5_000  # of one expansion
+MAX_POWER, MAX_SUM_POWER = 1_000, 50  # of one factor, and of a sum
 
 IDENTITY = name("I")
 
@@ -212,8 +213,8 @@ class Algebra:
             )
         if op == "call" and tree.value == "diag":
             return {(monomial,): coefficient for monomial, coefficient in self.polynomial(args[0]).items()}
-        if op == "number":
-            return {(UNIT,): Fraction(tree.value)} if tree.value else {}
+        if op in ("number", "**"):
+            return {(monomial,): coefficient for monomial, coefficient in self.polynomial(tree).items()}
         if tree == IDENTITY:
             return {(UNIT,): Fraction(1)}
         if tree.value in self.named:
@@ -345,9 +346,9 @@ def _concatenate(one: Word, other: Word) -> Word:
 
 def _power(base: Polynomial, exponent: Fraction) -> Polynomial:
     """Whole powers are multiplied out; others of a sum are atoms, as are those of a number."""
+    if abs(exponent) > (MAX_POWER if len(base) < 2 or exponent < 0 else MAX_SUM_POWER):
+        raise GatecalcError("limit: the power is too large to be multiplied out", help="write a smaller power")
     if exponent == int(exponent) and exponent >= 0:
-        if len(base) > 1 and exponent > 50:
-            raise GatecalcError("limit: a sum to a power above 50 is not multiplied out", help="write a smaller power")
         result: Polynomial = {UNIT: Fraction(1)}
         for _ in range(int(exponent)):
             result = _multiply(result, base, _times)
