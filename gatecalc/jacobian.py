@@ -228,8 +228,9 @@ class Jacobian:
         if output not in self.unrolled.nodes:
             return f"{output} is given, not computed: it is held fixed"
         if output in self.unrolled.reads(input):
-            flat = next(node.function for node in self.unrolled.nodes.values() if node.function and node.outer == ZERO)
-            return f"the derivative of {flat} is 0 wherever it has one"
+            calls = (node for each in self.unrolled.nodes.values() for node in each.formula.walk() if node.op == "call")
+            flat = next((call.value for call in calls if ELEMENTWISE[call.value].derivative == "0"), None)
+            return f"the derivative of {flat} is 0 wherever it has one" if flat else "its terms cancel"
         held = sorted({each for node in self.unrolled.nodes.values() for each in node.held})
         if held and output in Unrolled(self.cell, self.steps, 0, self.cell.states).reads(input):
             are = "are" if len(held) > 1 else "is"

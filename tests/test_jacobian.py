@@ -244,6 +244,8 @@ def test_a_flat_function_is_said_to_be_flat() -> None:
     found = jacobian(parse_cell("h = step(W @ x + U @ h_prev)"), "h", "h_prev")
     assert str(found.formula) == "0"
     assert found.why_zero == "the derivative of step is 0 wherever it has one"
+    assert jacobian(parse_cell("h = 2 + step(h_prev)**2"), "h", "h_prev").why_zero == found.why_zero
+    assert jacobian(parse_cell("h = h_prev - h_prev"), "h", "h_prev").why_zero == "its terms cancel"
 
 
 def test_a_kink_states_the_value_that_is_taken() -> None:
