@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import xml.dom.minidom
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,7 @@ def rendered(formulas: list[str]) -> list[list[str]]:
     return result
 
 
+@cache
 def every_derivation() -> list[Derivation]:
     """Each state of each built-in cell by each previous state and by a weight, over one step and two."""
     found = []
