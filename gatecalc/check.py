@@ -167,7 +167,7 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
         line=claim.line,
         states=claim.states,
         verdict=judgement.verdict,
-        value=None if judgement.verdict == "undecided" else show(value, _digits(claim)),
+        value=None if judgement.verdict == "undecided" else _shown(value, _digits(claim)),
         how=judgement.how,
         expect=claim.expect,
         note=claim.note,
@@ -176,6 +176,14 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
         reason=judgement.reason,
         pack_line=claim.place.line,
     )
+
+
+def _shown(value: Any, digits: int) -> str | None:
+    """Write a value for a report; a verdict stands even where its digits cannot be settled."""
+    try:
+        return show(value, digits)
+    except GatecalcError:
+        return None
 
 
 def _of(claim: Claim) -> str:
@@ -229,18 +237,21 @@ def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:
     printed = calculate(claim.printed, scope) if claim.printed is not None else None
     values = _flat(value)
     operands = _flat(printed) if printed is not None else [None] * len(values)
-    if not len(claim.numerals) == len(values) == len(operands):
+    numerals = claim.numerals
+    if len(numerals) != len(values):
+        numerals = tuple(read_all(claim.states, separate=True))
+    if not len(numerals) == len(values) == len(operands):
         raise GatecalcError(
-            f"shape: '{shorten(claim.states)}' has {len(claim.numerals)} figures for a value that has {len(values)}",
+            f"shape: '{shorten(claim.states)}' has {len(numerals)} figures for a value that has {len(values)}",
             help="state them as '[1.0, 0.4]' or '20 × 3'",
         )
     judgements = [
         judge(numeral, real(item, "the value"), None if operand is None else real(operand, "'printed'"))
-        for numeral, item, operand in zip(claim.numerals, values, operands, strict=True)
+        for numeral, item, operand in zip(numerals, values, operands, strict=True)
     ]
     verdict = worst(judgements)
     if len(judgements) > 1 and any(judgement.should for judgement in judgements):
-        right = [j.should or numeral.text for j, numeral in zip(judgements, claim.numerals, strict=True)]
+        right = [j.should or numeral.text for j, numeral in zip(judgements, numerals, strict=True)]
         verdict = verdict._replace(should=f"[{', '.join(right)}]")
     return verdict
 
@@ -299,14 +310,13 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
     """
     try:
         result = calculate(Source(expression, "<formula>"))
-        text = show(result, digits)
+        if states is None:
+            return Value(show(result, digits), None, _known(result), None, "")
     except Undecided as undecided:
         return Value(None, "undecided", EXACT, None, undecided.message)
-    if states is None:
-        return Value(text, None, _known(result), None, "")
     claim = Claim("value", None, states, tuple(read_all(states)), None, None, None, None, None, None, 1, _NOWHERE)
     judgement = _figures(claim, result, Scope())
-    return Value(text, judgement.verdict, judgement.how, judgement.should, judgement.reason)
+    return Value(_shown(result, digits), judgement.verdict, judgement.how, judgement.should, judgement.reason)
 
 
 _NOWHERE = Source("").place((1, 0))

@@ -175,6 +175,9 @@ def test_the_magnitude_is_the_exponent_of_the_leading_digit(a: Fraction) -> None
         ("-sigmoid(-4)", "-0.017986"),
         ("0", "0"),
         ("9.999999999", "10.000000"),
+        ("10**5000", "1.00000e5000"),
+        ("sqrt(10)**2", "10.000000"),
+        ("10**(1/3) * 10**(2/3) / 10**9", "1.00000e-8"),
     ],
 )
 def test_a_value_is_shown_as_a_person_would_write_it(text: str, shown: str) -> None:
