@@ -210,8 +210,11 @@ def _value(claim: Claim, scope: Scope) -> Any:
         return calculate(claim.of, scope.with_values(row=calculate(cell.row_name, scope), column=column))
     owner = calculate(claim.of, scope)
     if isinstance(owner, list):
-        owner = owner[cell.row - 1] if cell.row <= len(owner) else owner
         index = cell.column - 1
+        if any(isinstance(item, list) for item in owner):
+            owner = owner[cell.row - 1] if cell.row <= len(owner) else []
+        elif cell.row > 1:  # a plain list is one row, or one column
+            owner, index = (owner, cell.row - 1) if cell.column == 1 else ([], 0)
     elif cell.column_name in attributes(owner):
         owner = as_value(getattr(owner, cell.column_name))
         index = cell.row - 1 + getattr(owner, "first", 0)
