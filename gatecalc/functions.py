@@ -100,7 +100,7 @@ def describe(value: Any) -> str:
     """Name a value for an error message."""
     if isinstance(value, Real):
         return shorten(str(value.tree()), 30) if value.exact is not None or value.symbols else "a number"
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, str):
         return f"the text '{shorten(value, 30)}'"
