@@ -409,15 +409,6 @@ def parameters(cell: str, D: Any, H: Any, bias: str = "single", P: Any = None) -
     return _filled(count(cell, bias), cell, D=D, H=H, P=P)
 
 
-@function("count('rnn', 8, 16, bias='double', layers=2).parameters", "960")
-def count(cell: str, D: Any, H: Any, bias: str = "single", layers: Any = 1, bidirectional: bool = False) -> Any:  # noqa: N803
-    """A stack of layers counted: .parameters, .macs, .stored, .shapes, .parameters_formula."""
-    from gatecalc.architecture import count as count_network
-
-    depth = integer(layers, "the number of layers", 1)
-    return count_network(cell, integer(D, "D", 0), integer(H, "H", 1), bias, depth, bidirectional)
-
-
 @function("macs('lstm', 3, 5)", "160")
 def macs(cell: str, D: Any, H: Any, P: Any = None) -> Any:  # noqa: N803
     """How many multiply-accumulates a step of one sequence takes in its matrix products."""
@@ -457,6 +448,29 @@ def equation(cell: str, name: str) -> Any:
     from gatecalc.equations import equation as look_up
 
     return look_up(cell, name)
+
+
+@function("count('lstm', 3, 5, layers=2).parameters", "400")
+def count(cell: str, D: Any, H: Any, bias: str = "single", **more: Any) -> Any:  # noqa: N803
+    """A whole network, with layers, bidirectional, projection, embedding, readout, readout_bias, initial, steps, batch:
+    .parameters, .macs, .macs_backward, .flops, .elementwise, .stored and .totals."""
+    from gatecalc.architecture import count as whole
+
+    for name in more:
+        if name not in _AROUND:
+            raise GatecalcError(
+                f"value: count has no setting '{shorten(name, 30)}'", help=f"it has {', '.join(_AROUND)}"
+            )
+    settings: dict[str, Any] = {
+        name: value if isinstance(value, bool) else integer(value, name, 1) for name, value in more.items()
+    }
+    return whole(cell, integer(D, "D", 1), integer(H, "H", 1), bias, **settings)
+
+
+_AROUND = (
+    *("layers", "bidirectional", "projection", "embedding", "readout", "readout_bias"),
+    *("initial", "steps", "batch"),
+)
 
 
 CONSTANTS: dict[str, Any] = {"pi": PI}

@@ -170,7 +170,7 @@ class Real:
         """Return the number in decimal, correctly rounded to that many digits after the point (ties to even).
 
         >>> evaluate(parse("sigmoid(3)**20")).decimal(6)
-        '0.378393'
+        '0.378421'
         """
         return _fixed(_rounded(self, digits), digits)
 

@@ -167,3 +167,11 @@ def test_a_figure_that_is_not_on_its_line_is_a_warning(tmp_path: Path) -> None:
     claim = '[[claim]]\nline = 1\nstates = "0.25"\nof = "0.5**2"\n'
     assert cover(tmp_path, "0.25", claim).warnings == []
     assert cover(tmp_path, "0.35", claim).warnings[0].endswith(":2: '0.25' does not stand on line 1")
+
+
+def test_a_glued_run_is_spelled_in_the_order_of_the_claims(tmp_path: Path) -> None:
+    """0.9526 and 1 do not spell 10.9526, and what is left over is unaccounted for."""
+    one, gate = (f'[[claim]]\nline = 1\nstates = "{text}"\nof = "{text}"\n' for text in ("1", "0.9526"))
+    assert left(cover(tmp_path, "10.9526", one + gate)) == []
+    assert left(cover(tmp_path, "10.9526", gate + one)) == ["10.9526"]
+    assert left(cover(tmp_path, "10.95262", one + gate)) == ["10.95262"]

@@ -109,6 +109,8 @@ def reason(numeral: Numeral, finding: Finding, judgement: Judgement) -> str:
     """Say why a changed figure may pass, if there is a good reason."""
     if numeral.hedged:
         return "the hedge covers it"
+    if len(numeral.readings) > 1:
+        return "its unit has two readings, and the other one holds"
     if "chained" in (finding.verdict, judgement.verdict):
         return "the value itself and what the document's rounded operands give both pass"
     return ""
