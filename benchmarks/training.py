@@ -20,12 +20,12 @@ from typing import Any
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
-import numpy as np
-import torch
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
 
-from gatecalc.network import Network
-from gatecalc.sweep import sweep
-from gatecalc.training import Options
+from gatecalc.network import Network  # noqa: E402
+from gatecalc.sweep import sweep  # noqa: E402
+from gatecalc.training import Options  # noqa: E402
 
 SHAPES = [(2, 40, 1, 1), (32, 50, 8, 16), (32, 50, 8, 64), (32, 100, 80, 256), (64, 100, 128, 512)]
 CELLS = {"lstm": (torch.nn.LSTM, 4), "gru_reset_after": (torch.nn.GRU, 3), "rnn": (torch.nn.RNN, 1)}
@@ -144,9 +144,9 @@ def main(seconds: float = 3.0) -> None:
     rows = sweep("remember-first", "lstm", [5, 10, 20, 40], TABLE, Options(rate=0.3)).rows
     own = time.perf_counter() - start
     other = torch_table()
-    print(
-        f"\nThe table of twelve runs (learned: {[row[2] for row in rows]}): gatecalc {own:.2f} s, torch {other:.1f} s, ratio {other / own:.0f}."
-    )
+    learned = [row[2] for row in rows]
+    print(f"\nThe table of twelve runs, which learned at {learned}:")
+    print(f"gatecalc {own:.2f} s, torch {other:.1f} s, ratio {other / own:.0f}.")
 
 
 if __name__ == "__main__":
