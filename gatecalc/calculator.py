@@ -6,6 +6,7 @@ gatecalc, of which a formula may read the public attributes and index the steps.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import CONSTANTS, FUNCTIONS, describe, elementwise, integer
 from gatecalc.language import Source, Tree, parse
-from gatecalc.precise import Real, arithmetic, compare
+from gatecalc.precise import ALGEBRA, EXACT, Real, arithmetic, compare, weakest
 from gatecalc.verdicts import difference
 
 MAX_CALLS = 100_000  # operations for one formula, its definitions included
@@ -90,13 +91,21 @@ def calculate(source: str | Source, scope: Scope | None = None) -> Any:
     return Calculation(source, scope or Scope()).value(parse(source))
 
 
+def condition(source: Source, scope: Scope) -> tuple[bool, str]:
+    """Return whether a condition holds, and how that is known: by the weakest of the numbers that it looks at."""
+    calculation = Calculation(source, scope)
+    holds = truth(calculation.value(parse(source)))
+    return holds, weakest(*calculation.hows)
+
+
 class Calculation:
-    """One evaluation, from the leaves up, with its count of operations."""
+    """One evaluation, from the leaves up, with its count of operations, and how the numbers it saw are known."""
 
     def __init__(self, source: Source, scope: Scope) -> None:
         self.source = source
         self.scope = scope
         self.operations = 0
+        self.hows: set[str] = set()
 
     def value(self, tree: Tree) -> Any:
         """Return the value of a node; an error below it is given the place of the node that raised it."""
@@ -104,7 +113,10 @@ class Calculation:
         if self.operations > MAX_CALLS:
             raise Undecided(f"it takes more than {MAX_CALLS} operations, the limit")
         try:
-            return getattr(self, _METHODS.get(tree.op, "operator"))(tree)
+            value = getattr(self, _METHODS.get(tree.op, "operator"))(tree)
+            for item in value if isinstance(value, list) else (value,):
+                self.hows.add(getattr(item, "how", EXACT))
+            return value
         except GatecalcError as error:
             raise error.at(self.source.place(tree.at)) from None
         except RecursionError:
@@ -135,10 +147,15 @@ class Calculation:
                 f"name: unknown function '{tree.value}'{closest(tree.value, FUNCTIONS)}",
                 help="'gatecalc value --list' lists the functions that a claim may call",
             )
-        arguments = [self.value(argument) for argument in tree.args if argument.op != "keyword"]
-        options = {argument.value: self.value(argument.args[0]) for argument in tree.args if argument.op == "keyword"}
+        arguments = [self.argument(argument) for argument in tree.args if argument.op != "keyword"]
+        options = {node.value: self.argument(node.args[0]) for node in tree.args if node.op == "keyword"}
         _check_arguments(row.call, row.signature, arguments, options)
         return as_value(row.call(*arguments, **options))
+
+    def argument(self, tree: Tree) -> Any:
+        """Return an argument; the path of a cell starts at the scope's folder."""
+        value = self.value(tree)
+        return os.path.join(self.scope.folder, value) if isinstance(value, str) and value.endswith(".cell") else value
 
     def attribute(self, tree: Tree) -> Any:
         owner = self.value(tree.args[0])
@@ -170,7 +187,8 @@ class Calculation:
     def compare(self, tree: Tree) -> bool:
         values = [self.value(argument) for argument in tree.args]
         return all(
-            _holds(operator, left, right) for operator, left, right in zip(tree.value, values, values[1:], strict=False)
+            _holds(operator, left, right, self.hows)
+            for operator, left, right in zip(tree.value, values, values[1:], strict=False)
         )
 
     def logic(self, tree: Tree) -> bool:
@@ -238,15 +256,20 @@ def _check_arguments(call: Callable[..., Any], signature: str, arguments: list[A
 _SIDES = {"==": (0,), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
-def _holds(operator: str, left: Any, right: Any) -> bool:
+def _holds(operator: str, left: Any, right: Any, hows: set[str]) -> bool:
     if isinstance(left, list) and isinstance(right, list) and operator in ("==", "!="):
-        same = len(left) == len(right) and all(_holds("==", one, other) for one, other in zip(left, right, strict=True))
+        same = len(left) == len(right) and all(
+            _holds("==", one, other, hows) for one, other in zip(left, right, strict=True)
+        )
         return same == (operator == "==")
     numbers = [not isinstance(value, bool) and isinstance(value, Real) for value in (left, right)]
     if all(numbers):
         if operator in ("==", "!=") and (left.symbols or right.symbols):
+            hows.add(ALGEBRA)
             return (difference(left, right) is None) == (operator == "==")
-        return compare(left, right)[0] in _SIDES[operator]
+        side, how = compare(left, right)
+        hows.add(how)
+        return side in _SIDES[operator]
     if operator in ("==", "!="):
         return bool((type(left) is type(right) and left == right) == (operator == "=="))
     wrong = right if numbers[0] else left

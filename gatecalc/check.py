@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from gatecalc.calculator import Scope, as_value, attributes, calculate, truth
-from gatecalc.claims import Claim, Pack, find_packs, read_pack
+from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
+from gatecalc.claims import NEVER, Claim, Pack, figures, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
-from gatecalc.numeral import read_all
 from gatecalc.precise import ALGEBRA, EXACT, Real
-from gatecalc.verdicts import PASSING, VERDICTS, Judgement, difference, judge, worst
+from gatecalc.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
 
@@ -220,12 +219,18 @@ def _value(claim: Claim, scope: Scope) -> Any:
 
 def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
-    holds = truth(calculate(source, scope))
-    return Judgement(EXACT if holds else "wrong", EXACT, None, "" if holds else "the condition does not hold")
+    holds, how = condition(source, scope)
+    return Judgement(EXACT if holds else "wrong", how, None, "" if holds else "the condition does not hold")
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:
-    """Judge the printed figures of a claim against its value, or against the items of its value."""
+    """Judge the printed figures of a claim, or "never", against its value, or against the items of its value."""
+    if value is None or isinstance(value, Never) or not claim.numerals:
+        how = getattr(value, "how", EXACT)
+        there_is_none = value is None or isinstance(value, Never)
+        if there_is_none != bool(claim.numerals):
+            return Judgement(EXACT, how)
+        return Judgement("wrong", how, NEVER if there_is_none else show(value, MORE_DIGITS))
     printed = calculate(claim.printed, scope) if claim.printed is not None else None
     values = _flat(value)
     operands = _flat(printed) if printed is not None else [None] * len(values)
@@ -304,7 +309,7 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
         return Value(None, "undecided", EXACT, None, undecided.message)
     if states is None:
         return Value(text, None, _known(result), None, "")
-    claim = Claim("value", None, states, tuple(read_all(states)), None, None, None, None, None, None, 1, _NOWHERE)
+    claim = Claim("value", None, states, figures(states), None, None, None, None, None, None, 1, _NOWHERE)
     judgement = _figures(claim, result, Scope())
     return Value(text, judgement.verdict, judgement.how, judgement.should, judgement.reason)
 

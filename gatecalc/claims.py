@@ -25,12 +25,13 @@ SUFFIX = ".toml"
 
 _KEYS = {
     "": ("document", "sha256", "numerals", "note", "times", "given", "define", "unknown", "claim", "table", "numeral"),
-    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "expect", "note", "times"),
+    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
 }
-_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "expect", "why")
+_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "why")
 KINDS = ("given", "label")
+NEVER = "never"  # what a document states where there is no such number
 
 
 class TableCell(NamedTuple):
@@ -48,8 +49,8 @@ class Claim(NamedTuple):
     Attributes:
         id: Its own, or made from line and order.
         line: Where it stands in the document, from 1; None when the pack does not say.
-        states: The figure or formula as printed.
-        numerals: The figures in ``states``; empty for a formula or a condition.
+        states: The figure or formula as printed; of a condition, what the document says, or else the condition.
+        numerals: The figures in ``states``; empty for a formula, a condition, and ``never``.
         of: The formula of its value.
         printed: The formula of the operands as the document printed them.
         formula: The formula that the document states.
@@ -159,6 +160,11 @@ def _text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise GatecalcError("syntax: it is not text in UTF-8", Place(path, line), "save the pack as UTF-8") from None
+
+
+def figures(states: str) -> tuple[Numeral, ...]:
+    """Read the figures of a statement; "never" has none."""
+    return () if states.strip().lower() == NEVER else tuple(read_all(states))
 
 
 class _Reader:
@@ -350,7 +356,11 @@ class _Reader:
             raise GatecalcError(f"key: {what}", self.caret("claim", order, kind), "'of' is the formula of the value")
         if "printed" in entry and kind != "states":
             raise GatecalcError("key: 'printed' goes with 'states'", self.caret("claim", order, "printed"))
-        yield self.claim(entry, order, "claim", entry[kind], kind, entry.get("line"), self.place("claim", order))
+        if "says" in entry and kind != "holds":
+            raise GatecalcError("key: 'says' goes with 'holds'", self.caret("claim", order, "says"))
+        yield self.claim(
+            entry, order, "claim", entry.get("says", entry[kind]), kind, entry.get("line"), self.place("claim", order)
+        )
 
     def claim(
         self,
@@ -371,7 +381,7 @@ class _Reader:
         numerals: tuple[Numeral, ...] = ()
         if kind == "states":
             try:
-                numerals = tuple(read_all(states))
+                numerals = figures(states)
             except GatecalcError as error:
                 raise error.at(self.caret(table, order, "states" if table == "claim" else "rows")) from None
         self.on_line[line] = self.on_line.get(line, 0) + 1

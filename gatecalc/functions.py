@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import reduce
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, shorten
 from gatecalc.precise import PI, Real, apply, compare, primitive
-from gatecalc.record import Record
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -280,12 +280,90 @@ def trace(cell: str, x: Any, **weights: Any) -> Any:
     return run(cell, x=x, **weights)
 
 
+@function("rand('microsoft', 42, 3)", "[175, 400, 17869]")
+def rand(library: str, seed: Any, count: Any) -> list[Any]:
+    """What a C library's rand() returns after srand(seed): glibc, microsoft, macos, musl, ..."""
+    from gatecalc.crand import library as look_up
+
+    numbers = look_up(library).stream(integer(seed, "the seed", 0))
+    wanted = integer(count, "the count", 0)
+    if wanted > MAX_ITEMS:
+        raise Undecided(f"a list of {wanted} items is beyond the limit of {MAX_ITEMS}")
+    return [Real.number(next(numbers)) for _ in range(wanted)]
+
+
+@function("simulate('rnn', x=[1, 0], H=2, draws='W | U', seed=42).h[1]", "[-0.098610, 0.083260]")
+def simulate(
+    cell: str,
+    x: Any,
+    H: Any,  # noqa: N803
+    draws: str,
+    rand: str = "microsoft",
+    seed: Any = 42,
+    trials: Any = 1,
+    spread: Any = (Fraction(1, 5), Fraction(1, 10)),
+    arithmetic: str = "float32",
+    **settings: Any,
+) -> Any:
+    """A cell run as a C program does, in float32, or exact over the same weights: .h[1], .norm[1] (the trials' mean).
+
+    Settings are weights (b_f=1), and formulas of the program's own functions in a (tanh='...').
+    """
+    from gatecalc.simulation import simulate as run
+
+    return run(
+        cell,
+        x=items(x, "x"),
+        H=integer(H, "H", 1),
+        draws=draws,
+        rand=rand,
+        seed=integer(seed, "the seed", 0),
+        trials=integer(trials, "trials", 1),
+        spread=items(spread, "spread"),
+        arithmetic=arithmetic,
+        functions={name: text for name, text in settings.items() if name in ELEMENTWISE},
+        **{name: value for name, value in settings.items() if name not in ELEMENTWISE},
+    )
+
+
+@function("float32('a + b - a', a=2**24, b=1)", "0")
+def float32(formula: str, **values: Any) -> Any:
+    """A formula computed as a C program does, each operation rounded to float32; tanh='...' is its own tanh, in a."""
+    from gatecalc.simulation import float32 as compute
+
+    functions = {name: text for name, text in values.items() if name in ELEMENTWISE}
+    return compute(formula, functions, **{name: value for name, value in values.items() if name not in ELEMENTWISE})
+
+
+@function("increasing([1, 2, 4])", "true")
+def increasing(values: Any) -> bool:
+    """Whether each item of a list is above the one before it."""
+    numbers = _numbers((items(values, "the argument of increasing"),), "an item of increasing")
+    return all(compare(after, before)[0] > 0 for before, after in pairwise(numbers))
+
+
 @function("jacobian('lstm', 'c', 'c_prev')", "diag(f)")
 def jacobian(cell: str, output: str, input: str, path: str = "local", steps: Any = 1) -> Any:
     """A derivative, for a formula of diag(...), matrices and @ to be compared with; path is local or total."""
     from gatecalc.derivation import derive
 
     return derive(cell, output, input, path, integer(steps, "the number of steps", 1), check=False)
+
+
+@function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
+def train(task: str, cell: str, length: Any, **values: Any) -> Any:
+    """A training run: .learned, .passes, .loss, .weights, .first_gradient; values are weights and options."""
+    from gatecalc.runs import train as run
+
+    return run(task, cell, integer(length, "the length", 1), values)
+
+
+@function("sweep('remember-first', 'rnn', [5, 10], W=0.5, U=[0.5, 1], V=0.5, rate=0.5).learned", "[[8, 25], [5, 5]]")
+def sweep(task: str, cell: str, lengths: Any, **values: Any) -> Any:
+    """Training runs at each length, and for each value of what is a list: .learned, .loss, .runs, as rows."""
+    from gatecalc.runs import sweep as run
+
+    return run(task, cell, [integer(length, "a length", 1) for length in items(lengths, "the lengths")], values)
 
 
 def _filled(formula: Any, cell: str, **widths: Any) -> Any:
@@ -344,129 +422,35 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
     return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
 
 
+@function("equation('gru', 'h').text", "(1 - z) * h_prev + z * n")
+def equation(cell: str, name: str) -> Any:
+    """A cell's own equation for one of its vectors, to compare a displayed equation with, in the syntax of cells."""
+    from gatecalc.equations import equation as look_up
+
+    return look_up(cell, name)
+
+
+@function("count('lstm', 3, 5, layers=2).parameters", "400")
+def count(cell: str, D: Any, H: Any, bias: str = "single", **more: Any) -> Any:  # noqa: N803
+    """A whole network, with layers, bidirectional, projection, embedding, readout, readout_bias, initial, steps, batch:
+    .parameters, .macs, .macs_backward, .flops, .elementwise, .stored and .totals."""
+    from gatecalc.architecture import count as whole
+
+    for name in more:
+        if name not in _AROUND:
+            raise GatecalcError(
+                f"value: count has no setting '{shorten(name, 30)}'", help=f"it has {', '.join(_AROUND)}"
+            )
+    settings: dict[str, Any] = {
+        name: value if isinstance(value, bool) else integer(value, name, 1) for name, value in more.items()
+    }
+    return whole(cell, integer(D, "D", 1), integer(H, "H", 1), bias, **settings)
+
+
+_AROUND = (
+    *("layers", "bidirectional", "projection", "embedding", "readout", "readout_bias"),
+    *("initial", "steps", "batch"),
+)
+
+
 CONSTANTS: dict[str, Any] = {"pi": PI}
-
-
-class Run(Record):
-    """What a claim may read of a training run, the numbers of :class:`gatecalc.training.Trained`."""
-
-    learned: int | None
-    never: bool
-    passes: int
-    loss: Real | None
-    weights: dict[str, Any]
-    first_gradient: dict[str, Any]
-    diverged: int | None
-
-
-MAX_TRAINING = 2 * 10**8  # passes times steps times weights of one run
-
-
-@function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
-def train(task: str, cell: str = "lstm", length: Any = 20, **settings: Any) -> Any:
-    """A training run, or a list for several lengths: its learned, never, passes, loss, weights, first_gradient."""
-    from gatecalc.cell import cell as find_cell
-    from gatecalc.sweep import sweep
-    from gatecalc.tasks import task as find_task
-    from gatecalc.training import split_options
-
-    options, weights = split_options({name: _plain(value, name) for name, value in settings.items()})
-    lengths = [integer(each, "the length", 1) for each in (length if isinstance(length, list) else [length])]
-    passes = options.passes or find_task(task, options.loss).passes
-    if passes * sum(lengths) * (options.hidden + 1) ** 2 > MAX_TRAINING:
-        raise Undecided(
-            "the training run is longer than the limit", help="fewer passes, a shorter task or a smaller width"
-        )
-    found = sweep(task, find_cell(cell), lengths, {name: [value] for name, value in weights.items()}, options)
-    runs = [
-        Run(
-            each.learned,
-            each.learned is None,
-            each.passes,
-            None if each.loss is None else Real.floating(each.how, each.loss),
-            _floating(each.how, each.weights or {}),
-            _floating(each.how, each.first_gradient),
-            each.diverged,
-        )
-        for each in found.runs
-    ]
-    return runs if isinstance(length, list) else runs[0]
-
-
-@function("float32('(1 - e) / (1 + e)', e=0.5)", "0.3333")
-def float32(formula: str, **values: Any) -> Any:
-    """A formula in single precision, each operation rounded in order; tanh='...' is a program's own tanh."""
-    import numpy as np
-
-    from gatecalc.float32 import evaluate
-    from gatecalc.language import parse
-
-    own = {name: parse(text) for name, text in values.items() if isinstance(text, str) and name in ELEMENTWISE}
-    numbers = {name: np.float32(_plain(value, name)) for name, value in values.items() if name not in own}
-    with np.errstate(all="ignore"):
-        return Real.floating("float32", float(evaluate(parse(formula), numbers, own)))
-
-
-@function("simulate('h = tanh(b + W @ x)', [1], 1, 'W', rand='microsoft', seeds=[42]).h[1]", "0.0053")
-def simulate(
-    cell: str,
-    x: Any,
-    H: Any,  # noqa: N803
-    draws: str,
-    rand: str = "glibc",
-    seeds: Any = (42,),
-    scale: Any = 1,
-    shift: Any = 0,
-    **given: Any,
-) -> Any:
-    """A C program's run of a cell in float32: .h[2] of the first seed at step 2, .mean_norm of all seeds' last h."""
-    from gatecalc.simulate import simulate as run
-
-    arithmetic = given.pop("arithmetic", "float32")
-    own = {name: text for name, text in given.items() if isinstance(text, str) and name in ELEMENTWISE}
-    return run(
-        cell,
-        [_plain(each, "x") for each in items(x, "x")],
-        integer(H, "H", 1),
-        draws,
-        rand,
-        [integer(seed, "a seed", 0) for seed in items(list(seeds), "seeds")],
-        _plain(scale, "scale"),
-        _plain(shift, "shift"),
-        own,
-        arithmetic,
-        **{name: _plain(value, name) for name, value in given.items() if name not in own},
-    )
-
-
-@function("rand('microsoft', 42, 2)", "[175, 400]")
-def rand(library: str, seed: Any, count: Any) -> Any:
-    """The first numbers of a C library's rand() after srand(seed)."""
-    from gatecalc.crand import library as find
-
-    stream = find(library).stream(integer(seed, "the seed", 0))
-    return [next(stream) for _ in range(min(integer(count, "the count", 0), MAX_ITEMS))]
-
-
-def _plain(value: Any, what: str) -> Any:
-    """Return a number as Python's own, an integer or the nearest float; lists item by item, texts as they are."""
-    from gatecalc.trace import nested_floats
-
-    if (
-        isinstance(value, str | bool)
-        or value is None
-        or (isinstance(value, list) and all(isinstance(item, str) for item in value))
-    ):
-        return value
-    if isinstance(value, Real) and value.integer is not None:
-        return value.integer
-    return nested_floats(value, what)
-
-
-def _floating(how: str, value: Any) -> Any:
-    """Return what a floating-point program computed as numbers of claims."""
-    if isinstance(value, dict):
-        return {name: _floating(how, item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_floating(how, item) for item in value]
-    return Real.floating(how, value)

@@ -142,6 +142,10 @@ _PARTS = {
     "eighth": 8,
     "ninth": 9,
     "tenth": 10,
+    "hundredth": 100,
+    "thousandth": 1000,
+    "millionth": 10**6,
+    "billionth": 10**9,
 }
 _MULTIPLES = {"once": 1, "twice": 2, "double": 2, "thrice": 3, "triple": 3, "quadruple": 4}
 
@@ -253,7 +257,10 @@ def _read_digits(text: str, rest: str) -> tuple[Numeral, str] | None:
 
 
 def _read_words(text: str, rest: str) -> tuple[Numeral, str] | None:
-    """Read number words: two thirds, a hundred and forty million, twenty-five, twice."""
+    """Read number words: two thirds, a hundred and forty million, twenty-five, twice, one in a million."""
+    share = re.match(r"\s*(one|a) in (?=an? |[a-z]+)", rest, re.IGNORECASE)
+    if share and (of := _read_words(text, rest[share.end() :])) and of[0].value:
+        return Numeral(text, 1 / of[0].value, Fraction(0)), of[1]
     words = re.findall(r"[A-Za-z]+|%", rest.replace("-", " "))
     total, group, used = 0, 0, 0
     smallest_scale = 1

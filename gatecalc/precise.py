@@ -72,7 +72,7 @@ class Real:
     """A real number, known exactly or by enclosures of any precision; with symbols, a formula in them.
 
     Attributes:
-        op: ``number``, ``symbol``, ``pi``, ``+``, ``*``, ``/``, ``**``, or the name of a primitive function.
+        op: ``number``, ``symbol``, ``pi``, ``enclosed``, ``+``, ``*``, ``/``, ``**``, or a primitive function's name.
         args: What it was built from.
         exact: Its value, when it is a rational that exact arithmetic has found; else None.
         how: ``float64`` or ``float32`` when it comes out of a floating-point program, else ``exact``.
@@ -104,6 +104,11 @@ class Real:
         real = Real.number(Fraction(value))
         real.how = how
         return real
+
+    @staticmethod
+    def enclosed(enclosure: Callable[[int], Any]) -> Real:
+        """Return a number known by a function from a precision in bits to a ball (``flint.arb``) that contains it."""
+        return Real("enclosed", value=enclosure)
 
     @staticmethod
     def symbol(name: str) -> Real:
@@ -165,7 +170,7 @@ class Real:
         """Return the number in decimal, correctly rounded to that many digits after the point (ties to even).
 
         >>> evaluate(parse("sigmoid(3)**20")).decimal(6)
-        '0.378393'
+        '0.378421'
         """
         return _fixed(_rounded(self, digits), digits)
 
@@ -437,6 +442,8 @@ def _ball(node: Real) -> Any:
         return flint.arb.pi()
     if node.op == "symbol":
         raise Undecided(f"it depends on the symbol '{node.value}'")
+    if node.op == "enclosed":
+        return node.value(flint.ctx.prec)
     return PRIMITIVES[node.op](balls[0])
 
 
@@ -476,7 +483,7 @@ def sign(real: Real) -> tuple[int, str]:
 
 def _is_zero(real: Real) -> bool:
     """Ask SymPy whether a number, or a formula in symbols, is zero; False also where it cannot tell."""
-    if _written_size(real, {}) > MAX_ALGEBRA or not _is_moderate(real):
+    if _written_size(real, {}) > MAX_ALGEBRA or not _is_moderate(real):  # too long, or not written at all
         return False
     from gatecalc.algebra import is_zero
 
@@ -506,7 +513,10 @@ def _written_size(real: Real, known: dict[int, int]) -> int:
         if waiting and len(known) <= MAX_ALGEBRA:
             stack.extend(waiting)
             continue
-        known[id(node)] = min(MAX_ALGEBRA + 1, 1 + sum(known.get(id(argument), MAX_ALGEBRA) for argument in node.args))
+        own = MAX_ALGEBRA + 1 if node.op == "enclosed" else 1
+        known[id(node)] = min(
+            MAX_ALGEBRA + 1, own + sum(known.get(id(argument), MAX_ALGEBRA) for argument in node.args)
+        )
         stack.pop()
     return known[id(real)]
 
@@ -529,10 +539,14 @@ def magnitude(real: Real) -> int | None:
         ball = abs(real.enclose(bits))
         if ball > 0 and ball.is_finite():
             with flint.ctx.workprec(bits):
-                logarithm = (ball.log() / flint.arb(10).log()).floor()
-            exponent = logarithm.unique_fmpz()
+                logarithm = ball.log() / flint.arb(10).log()
+            exponent = logarithm.floor().unique_fmpz()
             if exponent is not None:
                 return int(exponent)
+            if bits >= ASK_ALGEBRA:  # a power of ten, or as near to one as makes no difference to its digits
+                power = round(float(logarithm.mid()))
+                side, _ = compare(primitive("abs", real), Fraction(10) ** power)
+                return power if side >= 0 else power - 1
         elif bits == ASK_ALGEBRA and _is_zero(real):
             return None
     raise Undecided("its size could not be found: it may be zero, or a power of ten")

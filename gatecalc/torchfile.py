@@ -175,7 +175,18 @@ _LITERALS: dict[str, Callable[[Any], Any]] = {
     "NEWTRUE": lambda _: True,
     "NEWFALSE": lambda _: False,
     **dict.fromkeys(
-        ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BININT", "BININT1", "BININT2"), lambda value: value
+        (
+            "STRING",
+            "UNICODE",
+            "BINSTRING",
+            "BINUNICODE",
+            "SHORT_BINUNICODE",
+            "BINUNICODE8",
+            "BININT",
+            "BININT1",
+            "BININT2",
+        ),
+        lambda value: value,
     ),
     **dict.fromkeys(
         ("LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "SHORT_BINBYTES", "BINBYTES"), lambda value: value

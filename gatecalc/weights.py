@@ -100,10 +100,11 @@ def converted(
     """Return the converted arrays and what was done; see :func:`convert`."""
     found = read(source)
     name = framework(where).name if where else None
+    if cell is not None:
+        load_cell(cell)
     chosen = _chosen(source, units(found, name, cell), prefix)
     if forget_bias is not None:
         chosen = [unit._replace(row=_with_forget_bias(unit.row, forget_bias)) for unit in chosen]
-    row, change = _target(chosen[0].row.cell, to, layer)
     notes: list[str] = []
     if chosen[0].also and cell is None:
         could = [chosen[0].row.cell, *chosen[0].also]
@@ -111,6 +112,7 @@ def converted(
             help = f"say which it is, as in --cell {could[-1]}"
             raise GatecalcError(f"cell: {' and '.join(could)} have the same tensors", Place(source), help)
         notes.append("whether it is tanh or relu does not show in the weights")
+    row, change = _target(chosen[0].row.cell, to, layer)
     layers, directions = 1 + max(unit.layer for unit in chosen), 1 + max(unit.direction for unit in chosen)
     parts: dict[str, Any] = {}
     rounded = False
@@ -355,14 +357,15 @@ def _target(source: str, to: str, layer: str | None) -> tuple[Row, Change | None
         if (source, row.cell) in CHANGES:
             return row, CHANGES[source, row.cell]
     family = [row.cell for row in rows if row.cell.split("_")[0] == source.split("_")[0]]
-    where = f"{given.title}'s {layer}" if layer else given.title
-    if not family:
+    if layer is not None and not family:
         raise GatecalcError(
-            f"convert: {where} has no layer that could compute {source}",
-            help=f"see 'gatecalc layout {source} --framework ...'",
+            f"convert: {given.title}'s {shorten(layer)} does not compute {source}", help="leave --layer out"
         )
+    if not family:
+        help = f"see 'gatecalc layout {source} --framework ...'"
+        raise GatecalcError(f"convert: {given.title} has no layer that could compute {source}", help=help)
     raise GatecalcError(
-        f"convert: {source} cannot become {family[0]} of {where}: {_reason(source, family[0])}",
+        f"convert: {source} cannot become {family[0]} of {given.title}: {_reason(source, family[0])}",
         help="convert to a framework that has it, or train again",
     )
 

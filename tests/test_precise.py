@@ -175,6 +175,8 @@ def test_the_magnitude_is_the_exponent_of_the_leading_digit(a: Fraction) -> None
         ("-sigmoid(-4)", "-0.017986"),
         ("0", "0"),
         ("9.999999999", "10.000000"),
+        ("exp(2) * exp(-2) * 1000", "1000.000000"),
+        ("sqrt(2)**2 / 2000", "0.001000"),
     ],
 )
 def test_a_value_is_shown_as_a_person_would_write_it(text: str, shown: str) -> None:

@@ -36,11 +36,9 @@ first = "train('remember-first', 'lstm', 5, W_i=weight, W_g=weight, V=weight, W_
 short = "train('remember-first', 'lstm', 5, W_i=weight, W_g=weight, V=weight, W_o=output, b_f=2, rate=rate, passes=60)"
 long = "train('remember-first', 'lstm', 10, W_i=weight, W_g=weight, V=weight, W_o=output, b_f=1, rate=rate, passes=90)"
 shut = "train('remember-first', 'lstm', 10, W_i=weight, W_g=weight, V=weight, W_o=output, b_f=0, rate=rate, passes=800)"
-rnn = "train('remember-first', 'rnn', [5, 10], W=rnn_weight, U=rnn_weight, V=rnn_weight, rate=rnn_rate, passes=40)"
-program = \"\"\"simulate('h = tanh(b + W @ x + U @ h_prev)', [1, 0, 0, 0, 0], 8, 'W | U', rand=library,
-    seeds=[42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65,
-    66, 67, 68, 69, 70, 71],
-    scale=0.4, shift=0.2, tanh='(1 - exp(-2 * a)) / (1 + exp(-2 * a))').mean_norm\"\"\"
+rnn = "sweep('remember-first', 'rnn', [5, 10], W=rnn_weight, U=rnn_weight, V=rnn_weight, rate=rnn_rate, passes=40)"
+program = \"\"\"simulate('rnn', [1, 0, 0, 0, 0], 8, 'W | U', rand=library, seed=42, trials=30, spread=[0.4, 0.2],
+    tanh='(1 - exp(-2 * a)) / (1 + exp(-2 * a))').norm[5]\"\"\"
 
 [[claim]]
 states = "-0.0557"
@@ -57,7 +55,7 @@ states = "745"
 of = "shut.passes"
 [[claim]]
 states = "[8, 25]"
-of = "[rnn[0].passes, rnn[1].passes]"
+of = "[rnn.runs[0][0].passes, rnn.runs[0][1].passes]"
 [[claim]]
 states = "3.887e-03"
 of = "program"
