@@ -286,7 +286,7 @@ def show(value: Any, digits: int) -> str | None:
     """Write a value for a report."""
     if isinstance(value, Real):
         return str(value.tree()) if value.symbols else value.display(digits)
-    if isinstance(value, list):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(str(show(item, digits)) for item in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -333,7 +333,7 @@ _NOWHERE = Source("").place((1, 0))
 
 def _known(result: Any) -> str:
     """Tell how the digits of a value are known."""
-    if isinstance(result, list):
+    if isinstance(result, Sequence) and not isinstance(result, str):
         return max((_known(item) for item in result), key=("exact", "algebra", "enclosure", "float64", "float32").index)
     if isinstance(result, Real) and result.how == EXACT and result.exact is None:
         return ALGEBRA if result.symbols else "enclosure"
