@@ -117,7 +117,10 @@ def converted(
     parts: dict[str, Any] = {}
     rounded = False
     for unit in chosen:
-        values = extract(unit)
+        try:
+            values = extract(unit)
+        except GatecalcError as error:
+            raise error.at(Place(source)) from None
         if change is not None:
             values = change(_effective(values, unit.row))
         added = unit.row.added if change is None else {}
