@@ -24,6 +24,8 @@ def imported(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("gatecalc."):
             found.add(node.module.split(".")[1])
+        if isinstance(node, ast.ImportFrom) and node.module == "gatecalc":
+            found |= {alias.name for alias in node.names if (PACKAGE / f"{alias.name}.py").exists()}
     return found
 
 
