@@ -12,6 +12,7 @@ from gatecalc.claims import NEVER, Claim, Pack, figures, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
+from gatecalc.numeral import read_all
 from gatecalc.precise import ALGEBRA, EXACT, Real
 from gatecalc.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
 
@@ -166,7 +167,7 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
         line=claim.line,
         states=claim.states,
         verdict=judgement.verdict,
-        value=None if judgement.verdict == "undecided" else show(value, _digits(claim)),
+        value=None if judgement.verdict == "undecided" else _shown(value, _digits(claim)),
         how=judgement.how,
         expect=claim.expect,
         note=claim.note,
@@ -175,6 +176,14 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
         reason=judgement.reason,
         pack_line=claim.place.line,
     )
+
+
+def _shown(value: Any, digits: int) -> str | None:
+    """Write a value for a report; a verdict stands even where its digits cannot be settled."""
+    try:
+        return show(value, digits)
+    except GatecalcError:
+        return None
 
 
 def _of(claim: Claim) -> str:
@@ -201,8 +210,11 @@ def _value(claim: Claim, scope: Scope) -> Any:
         return calculate(claim.of, scope.with_values(row=calculate(cell.row_name, scope), column=column))
     owner = calculate(claim.of, scope)
     if isinstance(owner, list):
-        owner = owner[cell.row - 1] if cell.row <= len(owner) else owner
         index = cell.column - 1
+        if any(isinstance(item, list) for item in owner):
+            owner = owner[cell.row - 1] if cell.row <= len(owner) else []
+        elif cell.row > 1:  # a plain list is one row, or one column
+            owner, index = (owner, cell.row - 1) if cell.column == 1 else ([], 0)
     elif cell.column_name in attributes(owner):
         owner = as_value(getattr(owner, cell.column_name))
         index = cell.row - 1 + getattr(owner, "first", 0)
@@ -234,18 +246,21 @@ def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:
     printed = calculate(claim.printed, scope) if claim.printed is not None else None
     values = _flat(value)
     operands = _flat(printed) if printed is not None else [None] * len(values)
-    if not len(claim.numerals) == len(values) == len(operands):
+    numerals = claim.numerals
+    if len(numerals) != len(values):
+        numerals = tuple(read_all(claim.states, separate=True))
+    if not len(numerals) == len(values) == len(operands):
         raise GatecalcError(
-            f"shape: '{shorten(claim.states)}' has {len(claim.numerals)} figures for a value that has {len(values)}",
+            f"shape: '{shorten(claim.states)}' has {len(numerals)} figures for a value that has {len(values)}",
             help="state them as '[1.0, 0.4]' or '20 × 3'",
         )
     judgements = [
         judge(numeral, real(item, "the value"), None if operand is None else real(operand, "'printed'"))
-        for numeral, item, operand in zip(claim.numerals, values, operands, strict=True)
+        for numeral, item, operand in zip(numerals, values, operands, strict=True)
     ]
     verdict = worst(judgements)
     if len(judgements) > 1 and any(judgement.should for judgement in judgements):
-        right = [j.should or numeral.text for j, numeral in zip(judgements, claim.numerals, strict=True)]
+        right = [j.should or numeral.text for j, numeral in zip(judgements, numerals, strict=True)]
         verdict = verdict._replace(should=f"[{', '.join(right)}]")
     return verdict
 
@@ -271,7 +286,7 @@ def show(value: Any, digits: int) -> str | None:
     """Write a value for a report."""
     if isinstance(value, Real):
         return str(value.tree()) if value.symbols else value.display(digits)
-    if isinstance(value, list):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(str(show(item, digits)) for item in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -304,14 +319,13 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
     """
     try:
         result = calculate(Source(expression, "<formula>"))
-        text = show(result, digits)
+        if states is None:
+            return Value(show(result, digits), None, _known(result), None, "")
     except Undecided as undecided:
         return Value(None, "undecided", EXACT, None, undecided.message)
-    if states is None:
-        return Value(text, None, _known(result), None, "")
     claim = Claim("value", None, states, figures(states), None, None, None, None, None, None, 1, _NOWHERE)
     judgement = _figures(claim, result, Scope())
-    return Value(text, judgement.verdict, judgement.how, judgement.should, judgement.reason)
+    return Value(_shown(result, digits), judgement.verdict, judgement.how, judgement.should, judgement.reason)
 
 
 _NOWHERE = Source("").place((1, 0))
@@ -319,7 +333,7 @@ _NOWHERE = Source("").place((1, 0))
 
 def _known(result: Any) -> str:
     """Tell how the digits of a value are known."""
-    if isinstance(result, list):
+    if isinstance(result, Sequence) and not isinstance(result, str):
         return max((_known(item) for item in result), key=("exact", "algebra", "enclosure", "float64", "float32").index)
     if isinstance(result, Real) and result.how == EXACT and result.exact is None:
         return ALGEBRA if result.symbols else "enclosure"

@@ -6,6 +6,7 @@ pack is one error with the line of the pack that it stands on.
 
 from __future__ import annotations
 
+import keyword
 import os
 import re
 import sys
@@ -16,8 +17,10 @@ from typing import Any, NamedTuple
 
 from gatecalc.calculator import Scope
 from gatecalc.errors import GatecalcError, Place, closest, shorten
-from gatecalc.language import Source
+from gatecalc.functions import CONSTANTS
+from gatecalc.language import UNKNOWN, Source
 from gatecalc.numeral import Numeral, read_all
+from gatecalc.tomlplaces import Spot, first_character, places
 from gatecalc.verdicts import VERDICTS
 
 MAX_PACK = 4_000_000  # characters
@@ -30,6 +33,7 @@ _KEYS = {
     "numeral": ("is", "text", "lines", "why"),
 }
 _TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "why")
+LISTS = ("claim", "table", "numeral")
 KINDS = ("given", "label")
 NEVER = "never"  # what a document states where there is no such number
 
@@ -172,15 +176,20 @@ class _Reader:
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
-        self.lines = text.replace("\r\n", "\n").split("\n")
+        self.text = text.replace("\r\n", "\n")
+        self.lines = self.text.split("\n")
         try:
-            self.data = tomllib.loads("\n".join(self.lines), parse_float=Decimal)
+            self.data = tomllib.loads(self.text, parse_float=Decimal)
         except ValueError as error:  # TOML's own, and Python's for an integer of thousands of digits
             raise self.toml_error(str(error)) from None
         except RecursionError:
             raise GatecalcError("limit: it is nested too deeply", Place(path), "write plain tables") from None
-        self.positions = list(_positions(self.lines))
+        try:
+            self.places = places(self.text)
+        except (ValueError, IndexError, RecursionError):  # a place is a courtesy: none is better than a wrong one
+            self.places = {}
         self.on_line: dict[int | None, int] = {}
+        self.ids: set[str] = set()
 
     def toml_error(self, message: str) -> GatecalcError:
         match = re.search(r" \(at line (\d+), column (\d+)\)$", message)
@@ -195,38 +204,43 @@ class _Reader:
             f"syntax: {message[:1].lower()}{message[1:]}", place, "a pack is TOML: 'key = value' and [[claim]] tables"
         )
 
-    def place(self, table: str, order: int = 0, key: str = "") -> Place:
-        """Return where a key stands, or the header of its table when that is all that is known."""
-        found = [position for position in self.positions if position.table == table]
-        if table in ("claim", "table", "numeral"):
-            headers = [position for position in found if not position.key]
-            if order >= len(headers):
-                return Place(self.path)
-            first = headers[order].line
-            last = headers[order + 1].line if order + 1 < len(headers) else len(self.lines) + 1
-            found = [position for position in found if first <= position.line < last]
-        match = next((position for position in found if position.key == key), found[0] if found and not key else None)
-        match = match or (found[0] if found and table else None)
-        if match is None:  # the key of the whole pack may be a table's header
-            match = next((position for position in self.positions if position.table == key and not position.key), None)
-        return Place(self.path, match.line) if match else Place(self.path)
+    def spot(self, table: str, order: int, *keys: str | int) -> Spot | None:
+        """Return where a key stands, or what it belongs to when that is all that is known."""
+        inside: tuple[str | int, ...] = (table, order) if table in LISTS else (table,) if table else ()
+        path = (*inside, *(key for key in keys if key != ""))
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path)
 
-    def caret(self, table: str, order: int, key: str) -> Place:
-        place = self.place(table, order, key)
-        if place.line is None:
-            return place
-        text = self.lines[place.line - 1]
-        return place._replace(column=len(text) - len(text.lstrip()) + 1, text=text)
+    def place(self, table: str, order: int = 0, *keys: str | int) -> Place:
+        """Return the line of a key."""
+        spot = self.spot(table, order, *keys)
+        return self.at(spot.key)._replace(column=None, text=None) if spot else Place(self.path)
 
-    def source(self, text: str, table: str, order: int, key: str) -> Source:
-        """Return a formula with its place, down to the column when it stands on the key's own line as it is."""
-        place = self.place(table, order, key)
-        column = self.lines[place.line - 1].find(text) + 1 if place.line and text and "\n" not in text else 0
-        return Source(text, self.path, place.line, max(column, 1))
+    def caret(self, table: str, order: int, *keys: str | int) -> Place:
+        """Return the line and column of a key."""
+        spot = self.spot(table, order, *keys)
+        return self.at(spot.key) if spot else Place(self.path)
+
+    def at(self, offset: int) -> Place:
+        line = self.text.count("\n", 0, offset)
+        column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
+        return Place(self.path, line + 1, column, self.lines[line])
+
+    def source(self, text: str, table: str, order: int, *keys: str | int) -> Source:
+        """Return a formula with its place, down to the column unless the pack writes it with escapes."""
+        spot = self.spot(table, order, *keys)
+        if spot is None:
+            return Source(text, self.path, None, UNKNOWN)
+        first = first_character(self.text, spot.value)
+        if self.text.startswith(text, first):
+            place = self.at(first)
+            return Source(text, self.path, place.line, place.column or 1)
+        return Source(text, self.path, self.at(spot.key).line, UNKNOWN)
 
     def pack(self) -> Pack:
         self.check_keys("", self.data, 0)
-        for key in ("claim", "table", "numeral"):
+        for key in LISTS:
             if key in self.data and not _is_list_of_tables(self.data[key]):
                 raise GatecalcError(
                     f"type: '{key}' is not a list of tables", self.caret("", 0, key), f"write [[{key}]]"
@@ -295,9 +309,13 @@ class _Reader:
             if not isinstance(entries, dict):
                 raise GatecalcError(f"type: '{table}' is not a table", self.caret("", 0, table), f"write [{table}]")
             for name, value in entries.items():
-                if not name.isidentifier() or name.startswith("_"):
+                if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                     raise GatecalcError(
                         f"name: '{shorten(name)}' is not a name that a formula can use", self.caret(table, 0, name)
+                    )
+                if name in CONSTANTS:
+                    raise GatecalcError(
+                        f"name: '{name}' has a value already", self.caret(table, 0, name), "give it another name"
                     )
                 if name in formulas:
                     raise GatecalcError(f"name: '{name}' is both given and defined", self.caret(table, 0, name))
@@ -383,7 +401,16 @@ class _Reader:
             try:
                 numerals = figures(states)
             except GatecalcError as error:
-                raise error.at(self.caret(table, order, "states" if table == "claim" else "rows")) from None
+                where = ("states",) if cell is None else ("rows", cell.row - 1, cell.column - 1)
+                raise error.at(self.caret(table, order, *where)) from None
+        if "id" in entry and table == "claim":
+            if entry["id"] in self.ids:
+                raise GatecalcError(
+                    f"value: two claims have the id '{shorten(entry['id'])}'",
+                    self.caret(table, order, "id"),
+                    "give each its own",
+                )
+            self.ids.add(entry["id"])
         self.on_line[line] = self.on_line.get(line, 0) + 1
         made = f"{line}.{self.on_line[line]}" if line else f"claim {self.on_line[line]}"
         return Claim(
@@ -432,14 +459,15 @@ class _Reader:
             if len(row) != len(columns):
                 raise GatecalcError(
                     f"shape: row {number} has {len(row)} cells, and there are {len(columns)} columns",
-                    self.caret("table", order, "rows"),
+                    self.caret("table", order, "rows", number - 1),
                     'write "" for a cell that was left empty',
                 )
             for position, (column, text) in enumerate(zip(columns, row, strict=True), start=1):
                 if not text.strip():
                     continue
                 line = first + number - 1 if first else None
-                cell = TableCell(number, position, self.source(names[number - 1], "table", order, "row"), column)
+                name = self.source(names[number - 1], "table", order, "row", number - 1)
+                cell = TableCell(number, position, name, column)
                 key = f"{number},{column}"
                 yield self.claim(
                     entry,
@@ -448,7 +476,7 @@ class _Reader:
                     text,
                     "states",
                     line,
-                    self.place("table", order),
+                    self.place("table", order, "rows", number - 1, position - 1),
                     id=f"{entry.get('id') or (f'{first}' if first else f'table {order + 1}')}[{key}]",
                     cell=cell,
                     expect=expected.pop(key, None),
@@ -463,7 +491,7 @@ class _Reader:
     def expected(self, entry: Mapping[str, Any], order: int) -> dict[str, str]:
         """Read a table's ``expect``: {"2,h" = "wrong"}."""
         expected = entry.get("expect", {})
-        if not isinstance(expected, dict) or not set(expected.values()) <= set(VERDICTS):
+        if not isinstance(expected, dict) or not all(verdict in VERDICTS for verdict in expected.values()):
             raise GatecalcError(
                 "type: a table's 'expect' names cells and their verdicts",
                 self.caret("table", order, "expect"),
@@ -507,32 +535,6 @@ class _Reader:
         return Declared(entry["is"], tuple(texts), tuple(lines), entry["why"], self.place("numeral", order))
 
 
-class _Position(NamedTuple):
-    table: str
-    key: str
-    line: int
-
-
-_HEADER = re.compile(r"\s*\[\[?\s*([\w.\-\"']+)\s*\]\]?\s*(?:#.*)?$")
-_ASSIGNMENT = re.compile(r"\s*(?:\"([^\"]*)\"|'([^']*)'|([\w\-]+))(?:\.[\w\-.]+)?\s*=")
-_MULTILINE = re.compile(r'"""|\'\'\'')
-
-
-def _positions(lines: list[str]) -> Iterator[_Position]:
-    """Yield where tables and keys stand: tomllib, which reads the values, does not say."""
-    table, quote = "", ""
-    for number, text in enumerate(lines, start=1):
-        if not quote:
-            header, assignment = _HEADER.match(text), _ASSIGNMENT.match(text)
-            if header:
-                table = header[1].strip("\"'")
-                yield _Position(table, "", number)
-            elif assignment:
-                yield _Position(table, next(group for group in assignment.groups() if group is not None), number)
-        for match in _MULTILINE.finditer(text):
-            quote = "" if quote == match.group() else quote or match.group()
-
-
 def _is_list_of_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
 
@@ -546,6 +548,8 @@ def _toml_number(value: Any) -> str | None:
     if isinstance(value, list):
         parts = [_toml_number(item) for item in value]
         return None if None in parts else f"[{', '.join(str(part) for part in parts)}]"
+    if isinstance(value, Decimal) and not value.is_finite():
+        return None
     return str(value) if isinstance(value, bool | int | Decimal) else None
 
 
@@ -553,7 +557,7 @@ def _toml_type(value: Any) -> str:
     kinds = {
         bool: "true or false",
         int: "an integer",
-        Decimal: "a decimal",
+        Decimal: "not finite" if isinstance(value, Decimal) and not value.is_finite() else "a decimal",
         str: "a text",
         list: "a list",
         dict: "a table",

@@ -89,7 +89,8 @@ def _erratum(finding: Finding) -> str:
         says = f"says what `{finding.of}` states" if condition else f"says that {' '.join(finding.states.split())}"
         says += ", which does not hold."
     elif finding.should:
-        says = f"prints `{finding.states}`; it should be `{finding.should}` (the value is {finding.value})."
+        more = f" (the value is {finding.value})" if finding.value not in (None, finding.should) else ""
+        says = f"prints `{finding.states}`; it should be `{finding.should}`{more}."
     else:
         says = f"prints `{finding.states}`; it is `{finding.value}`."
     why = " ".join((finding.note or "").split())

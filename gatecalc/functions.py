@@ -100,7 +100,7 @@ def describe(value: Any) -> str:
     """Name a value for an error message."""
     if isinstance(value, Real):
         return shorten(str(value.tree()), 30) if value.exact is not None or value.symbols else "a number"
-    if isinstance(value, bool):
+    if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, str):
         return f"the text '{shorten(value, 30)}'"
@@ -333,6 +333,26 @@ def float32(formula: str, **values: Any) -> Any:
 
     functions = {name: text for name, text in values.items() if name in ELEMENTWISE}
     return compute(formula, functions, **{name: value for name, value in values.items() if name not in ELEMENTWISE})
+
+
+@function("element([[1, 2], [3, 4]], 0)", "[1, 3]")
+def element(values: Any, place: Any) -> list[Any]:
+    """The item at a place, from 0, of each list of a list, as one element of a vector over the steps of a run."""
+    position = integer(place, "the place", 0)
+    found = []
+    for value in items(values, "the argument of element"):
+        row = items(value, "an item of element")
+        if position >= len(row):
+            raise GatecalcError(f"value: there is no item {position}; they count from 0 to {len(row) - 1}")
+        found.append(row[position])
+    return found
+
+
+@function("ratios([1, 2, 3])", "[2, 1.5]")
+def ratios(values: Any) -> list[Any]:
+    """Each item of a list over the one before it."""
+    numbers = _numbers((items(values, "the argument of ratios"),), "an item of ratios")
+    return [after / before for before, after in pairwise(numbers)]
 
 
 @function("increasing([1, 2, 4])", "true")

@@ -29,6 +29,9 @@ MAX_EXPONENT = 5_000  # of a literal such as 1e-12
 At = tuple[int, int]  # line from 1, and offset in it in UTF-8 bytes, as Python's parser counts
 
 
+UNKNOWN = 0  # column of a text that does not stand in its file as it is
+
+
 class Source(Record):
     """A text to be read, and where it stands in a file: its first character is at (line, column), both from 1."""
 
@@ -38,15 +41,21 @@ class Source(Record):
     column: int = 1
 
     def place(self, at: At) -> Place:
-        """Return the place of a position that the reader gave to a node."""
+        """Return the place of a position that the reader gave to a node: it read a formula's lines as one."""
+        if self.column == UNKNOWN:
+            return Place(self.path, self.line)
         lines = self.text.split("\n")
-        text = lines[min(at[0], len(lines)) - 1]
-        column = len(text.encode("utf-8", "replace")[: at[1]].decode("utf-8", "ignore"))
+        number, offset = min(at[0], len(lines)) - 1, at[1]
+        while number + 1 < len(lines) and offset > len(lines[number].encode("utf-8", "replace")):
+            offset -= len(lines[number].encode("utf-8", "replace")) + 1
+            number += 1
+        text = lines[number]
+        column = len(text.encode("utf-8", "replace")[:offset].decode("utf-8", "ignore")) + 1
         if self.line is None:
-            return Place(self.path, None if len(lines) == 1 else at[0], column + 1, text)
-        if at[0] == 1 and self.column > 1:
-            return Place(self.path, self.line, self.column + column, " " * (self.column - 1) + text)
-        return Place(self.path, self.line + at[0] - 1, column + 1, text)
+            return Place(self.path, None if len(lines) == 1 else number + 1, column, text)
+        if number == 0 and self.column > 1:
+            return Place(self.path, self.line, self.column - 1 + column, " " * (self.column - 1) + text)
+        return Place(self.path, self.line + number, column, text)
 
 
 class Tree:
@@ -168,10 +177,10 @@ def parse(source: str | Source) -> Tree:
     Tree('(1 - z) * h_prev + z * n')
     """
     source = Source(source) if isinstance(source, str) else source
-    source = source._replace(text=source.text.replace("\r", " ").replace("\n", " "))
     _check_size(source)
-    text = source.text.lstrip()
-    indent = len(source.text) - len(text)
+    line = source.text.replace("\r", " ").replace("\n", " ")
+    text = line.lstrip()
+    indent = len(line[: len(line) - len(text)].encode("utf-8", "replace"))
     return _Reader(source, text, indent).read(_python_syntax(source, text, "eval", indent).body)
 
 

@@ -2,40 +2,52 @@
 
 A printed decimal stands for every number that rounds to it, so its text is kept: digits and trailing zeros are the
 tolerance. ``0.3784`` stands for all within half of 0.0001 of it; ``about 400,000`` for all within half of 100,000, the
-last digit that it commits to; ``under 5 percent`` for all below 0.05; ``twice`` for 2.
+last digit that it commits to; ``under 5 percent`` for all below 0.05; ``twice`` for 2. What is not one number to its
+end is refused: a figure that is read as another would accuse a right one.
 """
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from fractions import Fraction
 from typing import NamedTuple
 
 from gatecalc.errors import GatecalcError, shorten
+from gatecalc.numberwords import NUMBER_WORDS, SCALES, read_part, read_words
 
 MAX_HEDGE = Fraction(1, 10)  # a hedged figure is never more than this share away
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 5_000
 
 _HEDGES = (
-    "a little",
     "about",
     "almost",
     "approx.",
     "approx",
     "approximately",
     "around",
+    "c.",
+    "ca.",
     "circa",
     "close to",
+    "effectively",
+    "essentially",
+    "near",
     "nearly",
     "practically",
     "roughly",
     "some",
+    "virtually",
     "~",
     "≈",
     "≃",
+    "≅",
+    "∼",
     r"\approx",
     r"\sim",
+    r"\simeq",
 )
 _RELATIONS = {
     "less than": "<",
@@ -44,110 +56,105 @@ _RELATIONS = {
     "lower than": "<",
     "under": "<",
     "below": "<",
-    "just under": "<",
     "more than": ">",
     "greater than": ">",
     "larger than": ">",
     "higher than": ">",
     "over": ">",
     "above": ">",
-    "just over": ">",
+    "exceeding": ">",
     "at most": "<=",
     "up to": "<=",
     "no more than": "<=",
+    "not more than": "<=",
+    "a maximum of": "<=",
     "at least": ">=",
     "no less than": ">=",
+    "not less than": ">=",
     "no fewer than": ">=",
+    "a minimum of": ">=",
     "<": "<",
     ">": ">",
     "≤": "<=",
     "≥": ">=",
+    "⩽": "<=",
+    "⩾": ">=",
     "<=": "<=",
     ">=": ">=",
+    r"\lt": "<",
+    r"\gt": ">",
+    r"\le": "<=",
+    r"\ge": ">=",
+    r"\leq": "<=",
+    r"\geq": ">=",
+    r"\leqslant": "<=",
+    r"\geqslant": ">=",
 }
 _STRICT = ("exactly", "precisely")
+_NEUTRAL = ("just", "only", "merely", "slightly", "well", "far", "a little", "a bit", "a factor of", "a total of", "=")
 _PREFIX = re.compile(
-    r"(?P<word>"
-    + "|".join(sorted((re.escape(word) for word in (*_HEDGES, *_RELATIONS, *_STRICT)), key=len, reverse=True))
-    + r")(?=[\s\d.+\-−–~≈]|$)\s*",
+    "(?P<word>"
+    + "|".join(
+        re.escape(word) + ("(?![A-Za-z])" if word[-1].isalpha() else "")
+        for word in sorted((*_HEDGES, *_RELATIONS, *_STRICT, *_NEUTRAL), key=len, reverse=True)
+    )
+    + r")\s*",
     re.IGNORECASE,
 )
-_LIST = re.compile(r"\s*(?:torch\.Size)?\s*(?:\(?\s*\[(?P<square>[^\[\]]*)\]\s*\)?|\((?P<round>[^()\[\]]*)\))\s*$")
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
-_SEPARATOR = r"(?:,|\{,\}|[\u2009\u202f\u00a0 _'](?=\d{3}(?!\d)))"
-DIGITS = rf"\d{{1,3}}(?:{_SEPARATOR}\d{{3}})+(?!\d)|\d+"
-_DECIMAL = re.compile(
-    rf"(?P<sign>[+\-−–])?\s?(?P<whole>{DIGITS})?(?P<point>\.(?P<part>\d+)?)?"
-    r"(?:[eE](?P<e>[+\-−]?\d+)|\s?(?:×|x|\*|·|⋅|\\times|\\cdot)\s?10(?:\^|\*\*)?\{?(?P<power>[+\-−]?\d+|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)\}?)?"
+_SUFFIXES = (
+    (re.compile(r"\s*\+(?!\s*\d)|\s+or (?:more|greater|above|higher|over)\b|\s+at least\b", re.IGNORECASE), ">="),
+    (re.compile(r"\s+or (?:less|fewer|below|lower|under)\b|\s+at most\b", re.IGNORECASE), "<="),
 )
-_SCALES = {
-    "hundred": 10**2,
-    "thousand": 10**3,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-    "K": 10**3,
-    "k": 10**3,
-    "M": 10**6,
-    "mil": 10**6,
-    "bn": 10**9,
-}
-# A unit has one reading, or two where people mean either.
-_UNITS: dict[str, tuple[tuple[str, Fraction], ...]] = {
-    "%": (("percent", Fraction(1, 100)),),
-    r"\%": (("percent", Fraction(1, 100)),),
-    "percent": (("percent", Fraction(1, 100)),),
-    "per cent": (("percent", Fraction(1, 100)),),
-}
-for _index, (_letter, _word) in enumerate([("k", "kilo"), ("M", "mega"), ("G", "giga"), ("T", "tera")], start=1):
-    _both = (("decimal", Fraction(1000**_index)), ("binary", Fraction(1024**_index)))
-    _names = (f"{_letter}B", f"{_letter.upper()}B", f"{_word}byte", f"{_word}bytes")
-    _UNITS |= dict.fromkeys(_names, _both)
-    _UNITS[f"{_letter.upper()}iB"] = _UNITS[f"{_letter}iB"] = (("binary", Fraction(1024**_index)),)
-PLAIN = (("", Fraction(1)),)
+_OR_SO = re.compile(r"\s+or (?:so|thereabouts)\b|\s+approximately\b|\s+roughly\b", re.IGNORECASE)
+_MINUS = re.compile(r"(?:[-−–‐‑]|(?:minus|negative)(?=\s))\s*", re.IGNORECASE)
+_PLUS = re.compile(r"(?:\+|plus(?=\s))\s*", re.IGNORECASE)
+_LIST = re.compile(r"\s*(?:torch\.Size)?\s*(?:\(?\s*\[(?P<square>[^\[\]]*)\]\s*\)?|\((?P<round>[^()\[\]]*)\))\s*$")
+_VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+_SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺"
+_SUPERSCRIPTS = str.maketrans(_SUPERSCRIPT + "−", "0123456789-+-")
+_SEPARATOR = r"(?:,|\{,\}|[\u2009\u202f\u00a0 _'’](?=\d{3}(?!\d)))"
+DIGITS = rf"\d{{1,3}}(?:{_SEPARATOR}\d{{3}})+(?!\d)|\d+"
+_POWER = rf"(?:(?:\^|\*\*)\s?\{{?(?P<power>[+\-−]?\d+)\}}?|(?P<super>[{_SUPERSCRIPT}]+))"
+_TIMES_TEN = r"\s?(?:×|x|\*|·|⋅|\\times|\\cdot)\s?10"
+_DECIMAL = re.compile(
+    rf"(?P<whole>{DIGITS})?(?:\.(?P<part>\d+)?)?"
+    rf"(?:[eE](?P<e>[+\-−]?\d+)|{_TIMES_TEN}{_POWER})?"
+    r"(?P<cut>(?<=\d)(?:\.\.\.|…|\\l?dots\b))?"
+)
+_FRACTION = re.compile(r"(?:(?P<whole>\d{1,9})\s+)?(?P<top>\d{1,9})\s?[/⁄]\s?(?P<bottom>\d{1,9})(?![\d.,/])")
+_POWERS = re.compile(rf"(?P<base>\d{{1,9}}){_POWER}")
+_RATIO = re.compile(r"\s+(?:in|out of)\s+(?:every\s+)?(?=\d|an?\s|[a-z])", re.IGNORECASE)
+_OF_ONE = re.compile(
+    r"^\s+(?:of\s+)?(?:an?|one)\s+(?=per|pct|%|kilo|mega|giga|[kMG]B)", re.IGNORECASE
+)  # half a percent
+_LETTERS = {"k": 10**3, "K": 10**3, "M": 10**6}  # written to the digits, as in 400K
+_SCALES = {"hundred": 10**2, "dozen": 12, **SCALES, "mil": 10**6, "mio": 10**6, "mln": 10**6, "mn": 10**6, "bn": 10**9}
 
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-]
-_WORDS: dict[str, int] = {word: value for value, word in enumerate([*_ONES, "eighteen", "nineteen"])}
-_WORDS |= {
-    word: 10 * value
-    for value, word in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], 2)
-}
-_PARTS = {
-    "half": 2,
-    "halve": 2,
-    "third": 3,
-    "quarter": 4,
-    "fifth": 5,
-    "sixth": 6,
-    "seventh": 7,
-    "eighth": 8,
-    "ninth": 9,
-    "tenth": 10,
-    "hundredth": 100,
-    "thousandth": 1000,
-    "millionth": 10**6,
-    "billionth": 10**9,
-}
-_MULTIPLES = {"once": 1, "twice": 2, "double": 2, "thrice": 3, "triple": 3, "quadruple": 4}
+Readings = tuple[tuple[str, Fraction], ...]
+PLAIN: Readings = (("", Fraction(1)),)
+_PERCENT: Readings = (("percent", Fraction(1, 100)),)
+# A unit has one reading, or two where people mean either.
+_UNITS: tuple[tuple[re.Pattern[str], Readings], ...] = (
+    (re.compile(r"\s*(?:\\?%|(?:per\s*cent(?:age)?|pct)\b(?:[\s-]*points?\b)?|pp\b|p\.p\.)", re.IGNORECASE), _PERCENT),
+    (re.compile(r"\s*(?:‰|per\s*mille\b)", re.IGNORECASE), (("per mille", Fraction(1, 1000)),)),
+    (re.compile(r"\s*B\b"), (("bytes", Fraction(1)), ("billion", Fraction(10**9)))),
+    (re.compile(r"\s*[kK]\b"), (("thousand", Fraction(10**3)), *PLAIN)),
+    (re.compile(r"\s*M\b"), (("million", Fraction(10**6)), *PLAIN)),
+    (re.compile(r"\s*m\b"), (*PLAIN, ("million", Fraction(10**6)))),
+    (re.compile(r"\s*G\b"), (("billion", Fraction(10**9)), *PLAIN)),
+    (re.compile(r"\s*T\b"), (("trillion", Fraction(10**12)), *PLAIN)),
+)
+_BYTES = re.compile(
+    r"\s*(?:(?P<letter>[kmgtp])(?P<i>i?)(?:b|bytes?)|(?P<word>kilo|mega|giga|tera|peta|kibi|mebi|gibi|tebi)bytes?)"
+    r"(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(  # GFLOPs, MMACs, Mparams, kbit
+    r"\s*(?:(?P<letter>[kKMGTP])(?:FLOPs?|MACs?|OPs?|params?|bits?)|(?P<word>kilo|mega|giga|tera|peta)(?:flops?|bits?))"
+    r"(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_ORDERS = "kmgtp"
 
 
 class Numeral(NamedTuple):
@@ -166,6 +173,7 @@ class Numeral(NamedTuple):
         decimals: How many digits stand after the point.
         exponent: The power of ten that it was printed with, or None.
         unit: The unit as printed, with the space before it.
+        cut: Whether an ellipsis says that more digits follow.
     """
 
     text: str
@@ -179,6 +187,7 @@ class Numeral(NamedTuple):
     decimals: int = 0
     exponent: int | None = None
     unit: str = ""
+    cut: bool = False
 
 
 def read(text: str) -> Numeral:
@@ -192,41 +201,121 @@ def read(text: str) -> Numeral:
     >>> read("a hundred and forty million").value
     Fraction(140000000, 1)
     """
-    rest = text.strip().strip("$").strip()
+    rest = _plain(text)
     hedged, strict, relation = False, False, ""
     while match := _PREFIX.match(rest):
         word = match["word"].lower()
-        if word in _RELATIONS:
-            relation = _RELATIONS[word]
-        elif word in _STRICT:
-            strict = True
-        else:
-            hedged = True
+        relation = _RELATIONS.get(word, relation)
+        strict = strict or word in _STRICT
+        hedged = hedged or word in _HEDGES
         rest = rest[match.end() :]
-    found = _read_digits(text, rest) or _read_words(text, rest)
+    minus, plus = _MINUS.match(rest), _PLUS.match(rest)
+    sign = minus or plus
+    found = _read_number(text, rest[sign.end() :] if sign else rest)
     if found is None:
         raise GatecalcError(
             f"numeral: '{shorten(text)}' is not a number",
             help="write it as printed, as in '0.3784', 'about 400,000', '38 percent' or 'twice'",
         )
     numeral, rest = found
-    unit, readings = _unit(text, rest)
+    if numeral.step == 0:
+        rest = _OF_ONE.sub(" ", rest)
+    unit, readings, rest = _unit(rest)
+    for pattern, meaning in _SUFFIXES:
+        if match := pattern.match(rest):
+            relation, rest = meaning, rest[match.end() :]
+    if match := _OR_SO.match(rest):
+        hedged, rest = True, rest[match.end() :]
+    _check_rest(text, rest)
     numeral = numeral._replace(hedged=hedged, relation=relation, readings=readings, unit=unit)
+    numeral = numeral._replace(value=-numeral.value if minus else numeral.value, minus=bool(minus), plus=bool(plus))
     if strict and not hedged:
         return numeral._replace(step=Fraction(0))
     return numeral._replace(step=_committed(numeral)) if hedged else numeral
 
 
-def read_all(text: str) -> list[Numeral]:
-    """Read a figure, or several: ``[1.0, 0.4]``, ``20 × 3``, ``torch.Size([64, 8])``."""
+def read_all(text: str, separate: bool = False) -> list[Numeral]:
+    """Read a figure, or several: ``[1.0, 0.4]``, ``20 × 3``, ``torch.Size([64, 8])``.
+
+    With ``separate``, a comma in brackets always separates: (64,128) may be two figures, or 64128.
+    """
     match = _LIST.match(text)
     if match:
         inner = (match["square"] or match["round"] or "").strip().rstrip(",")
-        if not re.fullmatch(DIGITS, inner):
-            return [read(part) for part in re.split(r",\s+|;\s*" if re.search(r",\s|;", inner) else ",", inner)]
-    if re.search(r"\d\s*(?:×|\\times)\s*\d", text) and not re.search(r"(?:×|\\times)\s*10\s*[\^⁰¹²³⁴⁵⁶⁷⁸⁹⁻*]", text):
-        return [read(part) for part in re.split(r"×|\\times", text)]
+        if separate or not re.fullmatch(DIGITS, inner):
+            spaced = "" if re.search("[,;]", inner) else r"\s+(?=[-+−.\d])"  # as NumPy prints a vector
+            return [
+                read(part) for part in re.split(r",\s+|;\s*" if re.search(r",\s|;", inner) else spaced or ",", inner)
+            ]
+        return [read(inner)]
+    plain = _plain(text)
+    if re.search(rf"\d\s*{_CROSS}\s*\d", plain) and not re.search(rf"{_CROSS}\s*10\s*[\^{_SUPERSCRIPT}*]", plain):
+        return [read(part) for part in re.split(_CROSS, plain)]
     return [read(text)]
+
+
+_CROSS = r"(?:×|\\times|(?<!\b0)x|\bby\b)"
+
+
+def _plain(text: str) -> str:
+    """Return a figure without what only sets it: dollars, LaTeX spaces and ties, entities; ½ becomes 1⁄2."""
+    text = html.unescape(text).replace("$", " ").replace(r"\(", " ").replace(r"\)", " ")
+    text = re.sub(r"\\(?:text|textrm|textbf|mathrm|mathbf|rm)\s*\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\\[dt]?frac\s*\{(\d+)\}\s*\{(\d+)\}", " \\1⁄\\2", text)
+    text = re.sub(r"\\[,;:! ]|(?<=[\w.])~|\\q?quad\b", "\u2009", text)
+    if not text.isascii():
+        text = "".join(f" {unicodedata.normalize('NFKC', c)} " if c in _VULGAR else c for c in text)
+    return text.strip()
+
+
+def _read_number(text: str, rest: str) -> tuple[Numeral, str] | None:
+    """Read an unsigned number, and what it is one in: one in a million, 3 out of 10."""
+    found = _read_fraction(text, rest) or _read_power(text, rest) or _read_digits(text, rest) or _read_words(text, rest)
+    if found is None:
+        return None
+    numeral, rest = found
+    if match := _RATIO.match(rest):
+        of = _read_digits(text, rest[match.end() :]) or _read_words(text, rest[match.end() :])
+        if of is not None:
+            whole, rest = of
+            if numeral.value.denominator != 1 or whole.value.denominator != 1 or not 0 < numeral.value < whole.value:
+                raise _several(text)
+            return Numeral(text, numeral.value / whole.value, Fraction(0)), rest
+    return numeral, rest
+
+
+def _read_fraction(text: str, rest: str) -> tuple[Numeral, str] | None:
+    """Read 1/3, ¾, 1 1/2."""
+    match = _FRACTION.match(rest)
+    if not match:
+        return None
+    if not int(match["bottom"]) or (match["whole"] and not 0 < int(match["top"]) < int(match["bottom"])):
+        raise _several(text)
+    value = int(match["whole"] or 0) + Fraction(int(match["top"]), int(match["bottom"]))
+    return Numeral(text, value, Fraction(0)), rest[match.end() :]
+
+
+def _read_power(text: str, rest: str) -> tuple[Numeral, str] | None:
+    """Read 10^-7, which is 1e-7, and 2^10, which is 1024 and nothing else."""
+    match = _POWERS.match(rest)
+    if not match:
+        return None
+    base, power = int(match["base"]), _exponent(text, match)
+    if base != 10:
+        if abs(power) * len(match["base"]) > MAX_EXPONENT or (base == 0 and power <= 0):
+            raise _too_long(text)
+        return Numeral(text, Fraction(base) ** power, Fraction(0)), rest[match.end() :]
+    value = Fraction(10) ** power
+    return _scaled(Numeral(text, value, value, exponent=power), rest[match.end() :])
+
+
+def _exponent(text: str, match: re.Match[str]) -> int:
+    """Return the exponent that a match has found, within its limit."""
+    groups = match.groupdict()
+    power = (groups.get("e") or groups["power"] or groups["super"] or "0").translate(_SUPERSCRIPTS)
+    if not re.fullmatch(r"[+-]?\d{1,8}", power) or abs(int(power)) > MAX_EXPONENT:
+        raise _too_long(text)
+    return int(power)
 
 
 def _read_digits(text: str, rest: str) -> tuple[Numeral, str] | None:
@@ -235,91 +324,86 @@ def _read_digits(text: str, rest: str) -> tuple[Numeral, str] | None:
         return None
     whole = re.sub(r"\D", "", match["whole"] or "")
     part = match["part"] or ""
-    power_text = (match["e"] or match["power"] or "0").translate(_SUPERSCRIPTS).replace("−", "-")
-    if len(whole) + len(part) > MAX_DIGITS or len(power_text) > 8 or abs(int(power_text)) > MAX_EXPONENT:
-        raise GatecalcError(
-            f"limit: '{shorten(text)}' has more than {MAX_DIGITS} digits or an exponent beyond {MAX_EXPONENT}",
-            help="print it shorter",
-        )
-    power = int(power_text)
-    minus = (match["sign"] or "") in tuple("-−–")
-    value = Fraction(int(whole + part)) * Fraction(10) ** (power - len(part)) * (-1 if minus else 1)
+    if len(whole) + len(part) > MAX_DIGITS:
+        raise _too_long(text)
+    power = _exponent(text, match)
+    step = Fraction(10) ** (power - len(part))
     numeral = Numeral(
         text,
-        value,
-        Fraction(10) ** (power - len(part)),
-        minus=minus,
-        plus=match["sign"] == "+",
+        int(whole + part) * step,
+        step,
         decimals=len(part),
-        exponent=power if match["e"] or match["power"] else None,
+        exponent=power if match["e"] or match["power"] or match["super"] else None,
+        cut=bool(match["cut"] and part),
     )
-    return _scaled(numeral, rest[match.end() :])
+    rest = rest[match.end() :]
+    if not part and numeral.exponent is None and (more := read_part(rest)):  # 3 and a half, 2 thirds
+        value = numeral.value * -more.value if more.value < 0 else numeral.value + more.value
+        return Numeral(text, value, Fraction(0)), more.rest
+    return _scaled(numeral, rest)
 
 
 def _read_words(text: str, rest: str) -> tuple[Numeral, str] | None:
-    """Read number words: two thirds, a hundred and forty million, twenty-five, twice, one in a million."""
-    share = re.match(r"\s*(one|a) in (?=an? |[a-z]+)", rest, re.IGNORECASE)
-    if share and (of := _read_words(text, rest[share.end() :])) and of[0].value:
-        return Numeral(text, 1 / of[0].value, Fraction(0)), of[1]
-    words = re.findall(r"[A-Za-z]+|%", rest.replace("-", " "))
-    total, group, used = 0, 0, 0
-    smallest_scale = 1
-    for position, word in enumerate(words):
-        lower = word.lower()
-        if lower in _MULTIPLES and not used:
-            return Numeral(text, Fraction(_MULTIPLES[lower]), Fraction(1)), " ".join(words[position + 1 :])
-        part = lower[:-1] if lower.endswith("s") and lower != "halves" else "half" if lower == "halves" else lower
-        if part in _PARTS and total == 0 and (used or lower == "half"):
-            rest_words = words[position + 1 :]
-            while rest_words and rest_words[0].lower() in ("of", "a", "as", "the"):
-                rest_words = rest_words[1:]
-            return Numeral(text, Fraction(max(group, 1), _PARTS[part]), Fraction(0)), " ".join(rest_words)
-        if lower in ("a", "an") and not used:
-            group, used = 1, position + 1
-        elif lower in _WORDS:
-            group, used = (
-                (0 if group == 1 and words[0].lower() in ("a", "an") and used == 1 else group) + _WORDS[lower],
-                position + 1,
-            )
-        elif lower == "hundred" and used:
-            group, used = group * 100, position + 1
-        elif lower in ("thousand", "million", "billion", "trillion") and used:
-            total, group, used, smallest_scale = total + group * _SCALES[lower], 0, position + 1, _SCALES[lower]
-        elif lower == "and" and used and position + 1 < len(words) and words[position + 1].lower() in _WORDS:
-            continue
-        else:
-            break
-    if not used or (used == 1 and words[0].lower() in ("a", "an")):
+    words = read_words(rest)
+    if words is None:
         return None
-    step = Fraction(1 if group else smallest_scale)
-    return Numeral(text, Fraction(total + group), step), " ".join(words[used:])
+    decimals = len(str(words.step.denominator)) - 1
+    return Numeral(text, words.value, words.step, decimals=decimals), words.rest
 
 
 def _scaled(numeral: Numeral, rest: str) -> tuple[Numeral, str]:
-    """Apply a scale that follows the digits: 140 million, 400K, 2.5 Mil."""
-    match = re.match(r"\s*([A-Za-z]+)\b", rest)
-    if match:
-        word = match[1] if match[1] in _SCALES else match[1].lower()
-        scale = _SCALES.get(word)
-        if scale and not (word in ("k", "M", "K") and rest[:1] == " "):
-            return numeral._replace(value=numeral.value * scale, step=numeral.step * scale), rest[match.end() :]
+    """Apply the scales that follow the digits: 140 million, 400K, 2.5 Mil."""
+    while match := re.match(r"(\s*)([A-Za-z]+)\b", rest):
+        word = match[2].lower()
+        scale = (
+            (None if match[1] else _LETTERS.get(match[2])) or _SCALES.get(word) or _SCALES.get(word.removesuffix("s"))
+        )
+        if not scale:
+            break
+        numeral = numeral._replace(value=numeral.value * scale, step=numeral.step * scale)
+        rest = rest[match.end() :]
     return numeral, rest
 
 
-def _unit(text: str, rest: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
-    """Read what follows the number: a percent sign or bytes count; other words only name what is counted."""
-    rest = rest.rstrip().rstrip(".,;:").rstrip("$").rstrip()
-    first = re.match(r"\s*(\\?%|per ?cent\b|[A-Za-z]+)", rest)
-    unit: str = ""
-    readings: tuple[tuple[str, Fraction], ...] = PLAIN
-    if first and first[1] in _UNITS:
-        unit, readings, rest = first[0], _UNITS[first[1]], rest[first.end() :]
-    if re.search(r"\d", rest):
-        raise GatecalcError(
-            f"numeral: '{shorten(text)}' has more than one number",
-            help="state one figure, or several as '[1.0, 0.4]' or '20 × 3'",
-        )
-    return unit, readings
+def _unit(rest: str) -> tuple[str, Readings, str]:
+    """Read the unit that follows the number, if any: its text, what it may mean, and what follows it."""
+    for pattern, readings in _UNITS:
+        if match := pattern.match(rest):
+            return match[0], readings, rest[match.end() :]
+    for pattern in (_BYTES, _COUNTED):
+        if match := pattern.match(rest):
+            order = _ORDERS.index((match["letter"] or match["word"][0]).lower()) + 1
+            decimal, binary = ("decimal", Fraction(1000**order)), ("binary", Fraction(1024**order))
+            if pattern is _COUNTED:
+                return match[0], (decimal,), rest[match.end() :]
+            only_binary = match["i"] or (match["word"] or "").lower().endswith("bi")
+            return match[0], (binary,) if only_binary else (decimal, binary), rest[match.end() :]
+    return "", PLAIN, rest
+
+
+_MORE = re.compile(rf"[\d^π{_SUPERSCRIPT}⁄]|" + r"\b(?:" + "|".join(sorted(NUMBER_WORDS)) + r")\b", re.IGNORECASE)
+
+
+def _check_rest(text: str, rest: str) -> None:
+    """Refuse what follows the number when it is or may be part of a number; other words only name what is counted."""
+    if _MORE.search(rest):
+        raise _several(text)
+
+
+def _several(text: str) -> GatecalcError:
+    return GatecalcError(
+        f"numeral: '{shorten(text)}' has more than one number",
+        help="write a decimal comma as a point"
+        if re.search(r"(?<!\d)\d+,\d", text) and not re.search(r",\s", text)
+        else "state one figure, or several as '[1.0, 0.4]' or '20 × 3'",
+    )
+
+
+def _too_long(text: str) -> GatecalcError:
+    return GatecalcError(
+        f"limit: '{shorten(text)}' has more than {MAX_DIGITS} digits or an exponent beyond {MAX_EXPONENT}",
+        help="print it shorter",
+    )
 
 
 def _committed(numeral: Numeral) -> Fraction:
@@ -333,12 +417,14 @@ def _committed(numeral: Numeral) -> Fraction:
 
 
 def bounds(numeral: Numeral) -> tuple[Fraction, Fraction]:
-    """Return the least and the greatest number that a figure without a relation stands for, before its unit."""
+    """Return the least and the greatest number that a figure stands for, before its unit, its relation aside."""
     half = numeral.step / 2
-    if numeral.hedged:
+    if numeral.hedged and numeral.value:  # a share of nothing is nothing: "about 0" is what rounds to 0
         most = abs(numeral.value) * MAX_HEDGE
         half = min(half, most) if numeral.step else most
     low, high = numeral.value - half, numeral.value + half
+    if numeral.cut:  # 3.141... goes on: up to 3.142
+        low, high = (numeral.value - numeral.step, high) if numeral.minus else (low, numeral.value + numeral.step)
     if numeral.value == 0:  # -0.000 is a small negative number, +0.000 a small positive one
         low, high = (low, Fraction(0)) if numeral.minus else (Fraction(0), high) if numeral.plus else (low, high)
     return low, high
@@ -350,7 +436,7 @@ def write_like(numeral: Numeral, steps: int) -> str:
     whole, part = divmod(abs(value), 1)
     grouped = (numeral.unit == "" and whole >= 10**6) or re.search(r"\d(?:,|\{,\})\d{3}", numeral.text)
     text = f"{int(whole):,}" if grouped else f"{int(whole)}"
-    if numeral.decimals:
+    if numeral.decimals and numeral.step < Fraction(10) ** (numeral.exponent or 0):
         text += "." + str(int(part * 10**numeral.decimals)).rjust(numeral.decimals, "0")
     sign = "-" if steps < 0 else "+" if numeral.plus else ""
     exponent = f"e{numeral.exponent}" if numeral.exponent is not None else ""

@@ -179,6 +179,10 @@ class Real:
         exponent = magnitude(self)
         if exponent is None:
             return "0"
+        if abs(exponent) > MAX_MAGNITUDE // 4:
+            raise GatecalcError(
+                f"limit: its digits cannot be written out: it is about 10**{exponent}", help="ask for its logarithm"
+            )
         scaled = _rounded(self * Real.number(10) ** -(exponent - digits + 1), 0)
         if abs(scaled) == 10**digits:  # 9.9996 to three digits is 10.0, so 1.00e1
             scaled, exponent = scaled // 10, exponent + 1
@@ -529,27 +533,25 @@ def compare(real: Real, other: Real | int | Fraction) -> tuple[int, str]:
 def magnitude(real: Real) -> int | None:
     """Return the exponent of the leading decimal digit: 2 for 123, -3 for 0.0012, None for zero."""
     if real.exact is not None:
-        value = abs(Fraction(int(real.exact.p), int(real.exact.q)))
-        if value == 0:
+        if real.exact == 0:
             return None
-        guess = len(str(value.numerator)) - len(str(value.denominator)) if _bits(real.exact) < 10_000 else None
-        if guess is not None:
-            return guess if value >= Fraction(10) ** guess else guess - 1
+        size = abs(real.exact)
+        guess = len(str(size.p)) - len(str(size.q))  # flint writes integers of any length, Python's str() does not
+        return guess if size >= flint.fmpq(10) ** guess else guess - 1
     for bits in (64, 256, 1024, 4096, MAX_BITS):
         ball = abs(real.enclose(bits))
         if ball > 0 and ball.is_finite():
             with flint.ctx.workprec(bits):
                 logarithm = ball.log() / flint.arb(10).log()
-            exponent = logarithm.floor().unique_fmpz()
-            if exponent is not None:
-                return int(exponent)
-            if bits >= ASK_ALGEBRA:  # a power of ten, or as near to one as makes no difference to its digits
-                power = round(float(logarithm.mid()))
-                side, _ = compare(primitive("abs", real), Fraction(10) ** power)
-                return power if side >= 0 else power - 1
+                low, high = (int(end.floor().unique_fmpz()) for end in (logarithm.lower(), logarithm.upper()))
+            if low == high:
+                return low
+            if high == low + 1 and bits >= ASK_ALGEBRA:  # a power of ten, or very close to one
+                side, _ = compare(primitive("abs", real), Fraction(10) ** high)
+                return high if side >= 0 else low
         elif bits == ASK_ALGEBRA and _is_zero(real):
             return None
-    raise Undecided("its size could not be found: it may be zero, or a power of ten")
+    raise Undecided("its size could not be found: it may be zero" if ball.is_finite() else "it is too large to enclose")
 
 
 def round_to_integer(real: Real) -> int:

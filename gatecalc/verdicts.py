@@ -15,6 +15,7 @@ from gatecalc.precise import EXACT, Real, compare, magnitude, round_to_integer, 
 
 VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
 PASSING = ("exact", "rounded", "chained")
+FAR = 10**30  # times as large as the figure: such a value is not written out to the figure's last digit
 POINT_BITS = 256  # at which two formulas are held against each other
 _HOLDS = {"<": (-1,), ">": (1,), "<=": (-1, 0), ">=": (1, 0)}
 
@@ -66,18 +67,33 @@ def judge(numeral: Numeral, value: Real, printed: Real | None = None) -> Judgeme
 
 def _judge(numeral: Numeral, value: Real, printed: Real | None) -> Judgement:
     hows = [value.how]
+    several = len(numeral.readings) > 1
+    fits = []
     for reading, factor in numeral.readings:
         verdict = _fits(numeral, _in_units(value, factor), hows)
         if verdict:
             how = weakest(value.how, hows[-1]) if verdict == EXACT else weakest(*hows)
-            return Judgement(verdict, how, None, reading if len(numeral.readings) > 1 else "")
+            fits.append(Judgement(verdict, how, None, reading if several else ""))
+    if fits:
+        return min(fits, key=lambda judgement: VERDICTS.index(judgement.verdict))
+    scaled = [_in_units(value, factor) for _, factor in numeral.readings]
+    right = min(scaled, key=lambda each: _distance(numeral, each))
     if printed is not None and not numeral.relation:
         for _, factor in numeral.readings:
             if _fits(numeral, _in_units(printed, factor), hows):
-                return Judgement("chained", weakest(*hows), _should(numeral, _in_units(value, numeral.readings[0][1])))
-    scaled = _in_units(value, numeral.readings[0][1])
-    verdict = "truncated" if _is_cut(numeral, scaled, hows) else "wrong"
-    return Judgement(verdict, weakest(*hows), _should(numeral, scaled))
+                return Judgement("chained", weakest(*hows), _should(numeral, right))
+    for each in scaled:
+        if _is_cut(numeral, each, hows):
+            return Judgement("truncated", weakest(*hows), _should(numeral, each))
+    return Judgement("wrong", weakest(*hows), _should(numeral, right))
+
+
+def _distance(numeral: Numeral, value: Real) -> int:
+    """Tell how many powers of ten lie between a figure and a reading of its value."""
+    if len(numeral.readings) == 1 or not numeral.value:
+        return 0
+    size = magnitude(value)
+    return 10**9 if size is None else abs(size - (magnitude(Real.number(numeral.value)) or 0))
 
 
 def _in_units(value: Real, factor: Fraction) -> Real:
@@ -92,9 +108,12 @@ def _fits(numeral: Numeral, value: Real, hows: list[str]) -> str | None:
         hows.append(how)
         return result
 
-    if numeral.relation:
-        return EXACT if side(numeral.value) in _HOLDS[numeral.relation] else None
     low, high = bounds(numeral)
+    if numeral.relation:
+        limit = numeral.value
+        if numeral.hedged:  # "under roughly ten" gives way as far as "roughly ten" does
+            limit = high if "<" in numeral.relation else low
+        return EXACT if side(limit) in _HOLDS[numeral.relation] else None
     if side(low) < 0 or side(high) > 0:
         return None
     if low == high:
@@ -117,18 +136,30 @@ def _is_cut(numeral: Numeral, value: Real, hows: list[str]) -> bool:
     return at_least >= 0 and below < 0
 
 
-def _should(numeral: Numeral, value: Real) -> str:
-    """Return what should stand in the figure's place, to the same digits."""
+def _should(numeral: Numeral, value: Real) -> str | None:
+    """Return what should stand in the figure's place, to the same digits; None when its digits cannot be settled."""
+    try:
+        return _corrected(numeral, value)
+    except GatecalcError:
+        return None
+
+
+def _corrected(numeral: Numeral, value: Real) -> str:
     fraction = value.fraction
     if numeral.relation or not numeral.step:
-        short = fraction is not None and not numeral.relation and fraction.denominator < 1000
+        short = fraction is not None and not numeral.relation and fraction.denominator < 1000 > abs(fraction)
         return (str(fraction) if short else value.display()) + numeral.unit
+    largest = FAR * max(abs(numeral.value), numeral.step)
     exponent = magnitude(value) if numeral.hedged and numeral.value else None
     if exponent is not None:  # to as many digits as the hedged figure commits to, wherever they are
         exponent -= len(str(abs(int(numeral.value / numeral.step)))) - 1
         step = Fraction(10) ** exponent
         numeral = numeral._replace(step=step, decimals=max(0, -exponent), exponent=None)
     steps = round_to_integer(value / Real.number(numeral.step))
+    right = steps * numeral.step
+    near = numeral.hedged and right == numeral.value  # too far for the hedge, not for the digits
+    if near or abs(right) > largest or numeral.decimals > len(numeral.text) + 30:
+        return value.display() + numeral.unit
     return write_like(numeral, steps)
 
 

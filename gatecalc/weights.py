@@ -7,6 +7,7 @@ rounded is said. Where two layers compute different functions the conversion is 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
@@ -68,7 +69,7 @@ def convert(
 
     Args:
         source: A model file: ``.npz``, ``.safetensors``, PyTorch's or ONNX's.
-        target: The file to write, ``.npz`` or ``.safetensors``; None to only tell what would be written.
+        target: The file to write, ``.npz`` or ``.safetensors``, or ``.onnx`` for one ONNX layer; None to write nothing.
         to: The framework whose layout is wanted.
         where: The framework of the source, where its names do not tell.
         cell: The cell, where the names and shapes do not tell (tanh or relu).
@@ -83,7 +84,7 @@ def convert(
     if target is not None:
         if os.path.abspath(target) == os.path.abspath(source):
             raise GatecalcError("file: the target is the source", Place(target), "give another path")
-        write(target, arrays)
+        write(target, arrays, result)
     return result._replace(target=target)
 
 
@@ -117,7 +118,10 @@ def converted(
     parts: dict[str, Any] = {}
     rounded = False
     for unit in chosen:
-        values = extract(unit)
+        try:
+            values = extract(unit)
+        except GatecalcError as error:
+            raise error.at(Place(source)) from None
         if change is not None:
             values = change(_effective(values, unit.row))
         added = unit.row.added if change is None else {}
@@ -387,22 +391,27 @@ def _reason(source: str, target: str) -> str:
 # ------------------------------------------------------------------------------------------- writing
 
 
-def write(path: str, arrays: dict[str, Any]) -> None:
-    """Write named arrays as ``.npz`` or ``.safetensors``, whole or not at all."""
+def write(path: str, arrays: dict[str, Any], what: Converted | None = None) -> None:
+    """Write named arrays as ``.npz`` or ``.safetensors``, or a converted layer as ``.onnx``; whole or not at all."""
     import numpy
 
     kind = os.path.splitext(path)[1]
-    if kind not in (".npz", ".safetensors"):
+    if kind == ".onnx" and what is not None:
+        data = _onnx(path, arrays, what)
+    elif kind == ".safetensors":
+        data = _safetensors(arrays)
+    elif kind == ".npz":
+        buffer = io.BytesIO()
+        numpy.savez(buffer, **arrays)
+        data = buffer.getvalue()
+    else:
         raise GatecalcError(
             f"file: '{shorten(path)}' does not say how to write it", help="end its name in .npz or .safetensors"
         )
     partial = f"{path}.partial"
     try:
         with open(partial, "wb") as file:
-            if kind == ".npz":
-                numpy.savez(file, **arrays)
-            else:
-                file.write(_safetensors(arrays))
+            file.write(data)
         os.replace(partial, path)
     except OSError as error:
         raise GatecalcError(
@@ -410,6 +419,17 @@ def write(path: str, arrays: dict[str, Any]) -> None:
             Place(path),
             "give a path that can be written",
         ) from None
+
+
+def _onnx(path: str, arrays: dict[str, Any], what: Converted) -> bytes:
+    if what.target_framework != "onnx" or what.layers > 1:
+        raise GatecalcError(
+            f"file: '{shorten(path)}' would hold {what.layers} layers of {what.target_framework}",
+            help="an .onnx file is written of one layer, with --to onnx; end the name in .npz or .safetensors",
+        )
+    from gatecalc.onnxfile import model_of
+
+    return model_of(what.target_cell, arrays, arrays["R"].shape[2], what.directions)
 
 
 def _safetensors(arrays: dict[str, Any]) -> bytes:

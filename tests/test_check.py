@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from gatecalc import check
 from gatecalc.check import value
 from gatecalc.claims import read_pack
 from gatecalc.errors import GatecalcError
+from gatecalc.tomlplaces import first_character, places
 
 HEAD = 'document = "A test"\n'
 
@@ -58,6 +60,9 @@ def test_decimals_of_a_pack_are_exact(tmp_path: Path) -> None:
         ('states = "[1.0, 0.4]"\nof = "[0.9, 0.2] * [1, 0.5] + [0.1, 0.3]"', "exact"),
         ('states = "[0.457, 0.304]"\nof = "[0.6, 0.8] * tanh([1, 0.4])"', "rounded"),
         ('states = "[0.457, 0.305]"\nof = "[0.6, 0.8] * tanh([1, 0.4])"', "wrong"),
+        ('states = "(64,128)"\nof = "[64, 128]"', "exact"),
+        ('states = "(64,128)"\nof = "64128"', "exact"),
+        ('states = "torch.Size([64])"\nof = "[64]"', "exact"),
         ("formula = \"3*H*(H + 4)\"\nof = \"parameters('gru', 3, symbol('H'))\"", "exact"),
         ("formula = \"3*H*(H + 5)\"\nof = \"parameters('gru', 3, symbol('H'))\"", "wrong"),
         ('formula = "1 - sigmoid(a)"\nof = "sigmoid(-symbol(\'a\'))"', "exact"),
@@ -329,6 +334,10 @@ def test_a_failure_is_one_line_that_says_all(tmp_path: Path) -> None:
         (("value", "2 + 2"), 0, "4  (exact arithmetic)"),
         (("value", "3 * symbol('H') + 1"), 0, "3 * H + 1  (algebra)"),
         (("value", "1 < 2"), 0, "true  (exact arithmetic)"),
+        (("value", "-sigmoid(3)", "--states", "-0.95"), 0, "-0.95: rounded"),
+        (("value", "-1/4"), 0, "-0.25  (exact arithmetic)"),
+        (("value", "exp(exp(20))", "--states", "5"), 1, "5: wrong"),
+        (("value", "exp(exp(exp(100)))"), 1, "undecided: it is too large to enclose"),
         (("value", "--list"), 0, "parameters('lstm', 3, 5, bias='single') = 180"),
     ],
 )
@@ -353,6 +362,78 @@ def test_every_function_of_the_table_gives_its_example() -> None:
             assert value(row.example, row.value).verdict in ("exact", "rounded"), row.name
         else:
             assert show(found, 6) == row.value, row.name
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        (
+            'claim = [\n  {states = "1", of = "1"},\n  {states = "2", of = "o + 1"},\n]\n',
+            "4:24: name: unknown name 'o'",
+        ),
+        ('claim = [{states = "1", of = "1"}, {states = "2", off = "1"}]\n', "2:51: key: unknown key 'off'"),
+        ('given.D = 3\ngiven.e = "f + 1"\n[[claim]]\nstates = "1"\nof = "e"\n', "3:12: name: unknown name 'f'"),
+        ('\r\n[[claim]]\r\nstates = "1"\r\nof = "o"\r\n', "5:7: name: unknown name 'o'"),
+        ('[[claim]]\nholds = """1 == 1 and\n  2 == 2 and\n  two == 2"""\n', "5:3: name: unknown name 'two'"),
+        ("[[claim]]\nholds = '''\n1 == 1 and\n  2 == (2 and\n  two == 2'''\n", "5:8: syntax: '(' is never closed"),
+        ('[[claim]]\nholds = """1 == 1 and \\\n  two == 2"""\n', "3: name: unknown name 'two'"),
+        ('[[claim]]\nstates = "1"\nof = "a\\u0020+ 1"\n', "4: name: unknown name 'a'"),
+        ('[[claim]]\nstates = "1"\nof = "\u00e9 + \u00e9" # "\n', "4:7: name: unknown name '\u00e9'"),
+        ('[[claim]]\nstates = "1"\n"of" = "o#"\n', "4:9: name: unknown name 'o'"),
+        ("note = \"it's ''' a\"\n# \"\"\"\n[[claim]]\nstates = '1'\nof = 'o'\n", "6:7: name: unknown name 'o'"),
+        ('[[claim]]\nstates = "1"\nof = "1"\n[claim.more]\na = 1\n', "5:1: key: unknown key 'more'"),
+        (
+            '[[table]]\nof = "row"\ncolumns = ["claim"]\nrows = [\n["1"],\n["claim"]\n]\n' + CLAIM,
+            "7:2: numeral: 'claim' is not a number",
+        ),
+        (
+            '[[table]]\nof = "row"\nrow = ["1",\n  "x"]\ncolumns = ["a"]\nrows = [["1"], ["1"]]\n',
+            "5:4: name: unknown name 'x'",
+        ),
+        ("[given]\nc = inf\n[[claim]]\nstates = '1'\nof = 'c'\n", "3:1: type: 'c' is not finite"),
+        ("[given]\npi = 3\n[[claim]]\nstates = '3'\nof = 'pi'\n", "3:1: name: 'pi' has a value already"),
+        ("[given]\nlambda = 3\n[[claim]]\nstates = '3'\nof = '3'\n", "3:1: name: 'lambda' is not a name"),
+        (
+            "[[claim]]\nid = 'a'\nstates = '3'\nof = '3'\n[[claim]]\nid = 'a'\nstates = '3'\nof = '3'\n",
+            "7:1: value: two claims have the id 'a'",
+        ),
+        (
+            "[[table]]\nof = '[[1]]'\ncolumns = ['a']\nrows = [['1']]\nexpect = {'1,a' = ['wrong']}\n",
+            "6:1: type: a table's 'expect' names cells and their verdicts",
+        ),
+        ("[[table]]\nof = '[[1]]'\ncolumns = ['a']\nrows = [['1'], ['1']]\n", "5: shape: the value has no row 2"),
+        (
+            "[[table]]\nof = '[1, 1]'\ncolumns = ['a', 'b']\nrows = [['1', '1'], ['1', '1']]\n",
+            "5: shape: the value has no",
+        ),
+    ],
+)
+def test_places_in_a_pack_are_right_or_not_given(tmp_path: Path, text: str, error: str) -> None:
+    """In inline tables, dotted keys, multi-line texts, with escapes, comments and other line ends."""
+    path = tmp_path / "test.toml"
+    path.write_bytes((HEAD + text).encode())
+    assert run("check", str(path)).stderr.splitlines()[0].startswith(f"{path}:{error}")
+
+
+@pytest.mark.parametrize("path", sorted(Path("worked_examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_place_in_a_pack_is_that_of_what_was_read(path: Path) -> None:
+    """The scan for places and tomllib agree on all that there is."""
+    text = path.read_text(encoding="utf-8")
+    found = places(text)
+
+    def compare(value: object, at: tuple[str | int, ...]) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if (*at, key) in found:  # a list of tables has a place for each
+                    assert key in text[found[(*at, key)].key :][: len(key) + 3]
+                compare(item, (*at, key))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                compare(item, (*at, index))
+        elif isinstance(value, str) and "\\" not in value:
+            assert text.startswith(value, first_character(text, found[at].value)) or "\\" in text
+
+    compare(tomllib.loads(text), ())
 
 
 def test_lines_of_a_pack_are_found_in_any_layout(tmp_path: Path) -> None:

@@ -426,3 +426,30 @@ def test_a_safetensors_file_is_read_and_written_as_its_own_library_does(tmp_path
     assert all((read(path).tensors[name].read() == array).all() for name, array in arrays.items())
     write(path, arrays)
     assert all((library.load_file(path)[name] == array).all() for name, array in arrays.items())
+
+
+@pytest.mark.parametrize(("kind", "name"), [("RNN", "rnn"), ("GRU", "gru_reset_after"), ("LSTM", "lstm")])
+def test_an_onnx_file_that_is_written_runs_and_comes_back(torch: Any, tmp_path: Any, kind: str, name: str) -> None:
+    """Both directions of torch's layer in ONNX's reference evaluator; and the weights again, to the last bit."""
+    onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make oracles")
+    import numpy
+    from onnx.reference import ReferenceEvaluator
+
+    from gatecalc.audit import audit
+    from gatecalc.weights import convert, converted
+
+    layer = getattr(torch.nn, kind)(3, 5, bidirectional=True)
+    source, target = str(tmp_path / "layer.pt"), str(tmp_path / "layer.onnx")
+    torch.save(layer.state_dict(), source)
+    assert convert(source, target, "onnx").exact
+    onnx.checker.check_model(target, full_check=True)
+    x = _sequence(torch)
+    both = ReferenceEvaluator(target).run(None, {"X": x[:, None]})[0][:, :, 0]
+    expected = layer(torch.tensor(x)[:, None])[0][:, 0].detach().numpy()
+    numpy.testing.assert_allclose(both.reshape(T, 10), expected, atol=1e-6)
+    assert [(found.cell, found.directions, found.parameters) for found in audit(target).layers] == [
+        (name, 2, sum(each.numel() for each in layer.parameters()))
+    ]
+    back, _ = converted(target, "pytorch")
+    for key, tensor in layer.state_dict().items():
+        assert back[key].tobytes() == tensor.numpy().tobytes(), key

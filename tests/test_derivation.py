@@ -146,6 +146,10 @@ def test_entries_are_written_out_on_request() -> None:
     result = run("derive", "lstm", "c", "c_prev", "--explicit", "2")
     assert "J[0, 0] = f_0\nJ[0, 1] = 0\nJ[1, 0] = 0\nJ[1, 1] = f_1\n" in result.stdout
     assert explicit_jacobian(jacobian("rnn", "h", "h_prev"), 1) == [["U_00*(1 - h_0**2)"]]
+    derived = jacobian("lstm", "c", "c_prev")
+    derived.formula = jacobian("lstm", "c", "i").formula
+    with pytest.raises(gatecalc.GatecalcError, match="check: SymPy derives another matrix"):
+        explicit_jacobian(derived, 2)
     refused = run("derive", "lstm", "c", "c_prev", "--explicit", "4")
     assert refused.exit_code == 2
     assert refused.stderr.startswith("limit: entries are written out for widths 1 to 3, not 4")

@@ -52,3 +52,34 @@ def test_the_page_names_the_frameworks_of_its_bias_rules() -> None:
         rules[name] = next((row.bias for row in framework(name).rows if row.cell == "lstm"), None)
     assert {rules[name] for name in ("pytorch", "cudnn", "onnx", "mxnet")} == {"double"}
     assert {rules[name] for name in ("keras", "flax-linen", "haiku", "tf1", "onednn")} == {"single"}
+
+
+def test_the_page_of_layouts_lists_every_framework_as_its_data_have_it() -> None:
+    """Versions, cells, and how many rows are known how."""
+    text = (DOCS / "layouts.md").read_text(encoding="utf-8")
+    listed = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    assert set(listed) == set(frameworks().values())
+    for name, line in listed.items():
+        rows = framework(name).rows
+        assert framework(name).versions in line
+        assert {part for part in line.split("`") if part in {row.cell for row in rows}} == {row.cell for row in rows}
+        for how in ("run", "run-shapes", "source"):
+            number = sum(row.verified == how for row in rows)
+            assert (f" {number} {how}" in line) == (number > 0)
+
+
+def test_what_the_page_of_layouts_says_of_names_and_exceptions_is_in_the_data() -> None:
+    """The GRUs, the missing biases, and the constants that are added."""
+    grus = {
+        name: [row.cell for row in framework(name).rows if row.cell.startswith("gru")]
+        for name in set(frameworks().values())
+    }
+    for name in ("pytorch", "cudnn", "mxnet", "paddle", "flax-linen", "flax-nnx", "equinox"):
+        assert set(grus[name]) == {"gru_reset_after"}
+    assert (set(grus["keras"]), set(grus["onnx"])) == ({"gru_reset_after", "gru_cho"}, {"gru_reset_after", "gru_cho"})
+    assert {name for name, cells in grus.items() if "gru" in cells} == {"haiku", "dynet"}
+    absent = {(name, row.absent) for name in grus for row in framework(name).rows if row.absent}
+    assert absent == {("flax-nnx", ("b_u",)), ("cudnn", ("b_u",)), ("cudnn", ("b_n",))}
+    added = {name for name in grus for row in framework(name).rows if row.added and row.names[0] != "forgetBias"}
+    assert {"tf1", "haiku", "dynet"} <= added
+    assert not added & {"keras", "mxnet"}

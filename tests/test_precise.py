@@ -177,6 +177,9 @@ def test_the_magnitude_is_the_exponent_of_the_leading_digit(a: Fraction) -> None
         ("9.999999999", "10.000000"),
         ("exp(2) * exp(-2) * 1000", "1000.000000"),
         ("sqrt(2)**2 / 2000", "0.001000"),
+        ("10**5000", "1.00000e5000"),
+        ("sqrt(10)**2", "10.000000"),
+        ("10**(1/3) * 10**(2/3) / 10**9", "1.00000e-8"),
     ],
 )
 def test_a_value_is_shown_as_a_person_would_write_it(text: str, shown: str) -> None:

@@ -57,6 +57,23 @@ def verdict(figure: str, value: str, printed: str | None = None) -> Judgement:
         ("8.0 MB", "8192 * 1024", "exact"),
         ("8.2 MB", "8192 * 1024", "wrong"),
         ("9.5e-7", "0.5**20", "rounded"),
+        ("1.0 MB", "1024 * 1024", "exact"),
+        ("1.9 MB", "2 * 1024 * 1024 - 1", "truncated"),
+        ("about 0", "0.001", "rounded"),
+        ("3.141...", "pi", "rounded"),
+        ("3.142...", "pi", "rounded"),
+        ("3.143...", "pi", "wrong"),
+        ("3.141", "pi", "truncated"),
+        ("roughly one in a million", "0.5**20", "rounded"),
+        ("less than a millionth", "0.5**20", "exact"),
+        ("under roughly ten", "10.4", "exact"),
+        ("under roughly ten", "11.1", "wrong"),
+        ("more than about 5", "4.9", "exact"),
+        ("-1", "-1.6", "truncated"),
+        ("-2", "-1.6", "rounded"),
+        ("0.00", "-0.008", "truncated"),
+        ("10", "sqrt(10)**2", "exact"),
+        ("9", "sqrt(10)**2", "wrong"),
     ],
 )
 def test_each_figure_gets_its_verdict(figure: str, value: str, expected: str) -> None:
@@ -91,10 +108,21 @@ def test_right_operands_do_not_excuse_a_wrong_figure() -> None:
         ("about 400,000", "41234567", "40,000,000"),
         ("about 0.50", "0.3333", "0.33"),
         ("roughly 140 million", "1.2e9", "1,200,000,000"),
+        ("2.5 million", "1400000", "1,400,000"),
+        ("seventy five percent", "4/5", "80 percent"),
+        ("7B", "8100000000", "8B"),
+        ("24 MB", "23400000", "23 MB"),
+        ("about 4", "4.45", "4.45"),
+        ("5", "10**5000", "1.00000e5000"),
+        ("about 5", "10**5000", "1.00000e5000"),
+        ("about 0.5", "10**-5000", "1.00000e-5000"),
+        ("exactly 5", "10**5000", "1.00000e5000"),
+        ("1e-5000", "1", "1"),
+        ("5", "exp(exp(20))", None),
     ],
 )
-def test_a_wrong_figure_is_corrected_to_the_same_digits(figure: str, value: str, should: str) -> None:
-    """As it was printed: digits, separators, exponent, unit."""
+def test_a_wrong_figure_is_corrected_to_the_same_digits(figure: str, value: str, should: str | None) -> None:
+    """As it was printed: digits, separators, exponent, unit; nothing where no digits can be written out."""
     assert verdict(figure, value).should == should
 
 

@@ -229,6 +229,8 @@ def test_the_command_prints_its_keys(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("pytorch", "lstm", "--to keras --layer GRU", "convert: Keras's GRU does not compute lstm"),
         ("pytorch", "rnn", "--to keras --forget-bias 1", "forget bias: rnn has no forget gate"),
         ("onnx", "gru_cho", "--from onnx --to keras", "cell: gru_cho and gru_reset_after have the same tensors"),
+        ("pytorch", "lstm", "out.onnx --to keras", "'out.onnx' would hold 1 layers of keras"),
+        ("pytorch", "lstm", "out.bin --to keras", "'out.bin' does not say how to write it"),
         ("keras", "gru_cho", "--to pytorch", "U_n @ (r * h_prev) is not r * (U_n @ h_prev)"),
     ],
 )

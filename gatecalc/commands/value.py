@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from gatecalc.errors import GatecalcError
@@ -10,7 +12,14 @@ from gatecalc.report import format_option, print_json, table
 MAX_DIGITS = 10_000
 
 
-@click.command()
+class Calculator(click.Command):
+    """A command whose expression may begin with a minus sign."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {each}" if re.match(r"-(?!-|h$)", each) else each for each in args])
+
+
+@click.command(cls=Calculator)
 @click.argument("expression", required=False)
 @click.option("--states", metavar="FIGURE", help="A printed figure to judge.")
 @click.option(
@@ -35,15 +44,20 @@ def command(
     from gatecalc.check import value
     from gatecalc.verdicts import PASSING
 
-    result = value(expression, states, digits)
+    result = value(expression.strip(), states, digits)
     if format == "json":
         print_json(result)
     elif result.verdict is None:
         click.echo(f"{result.value}  ({_HOW[result.how]})")
+    elif result.verdict == "undecided":
+        click.echo(f"{states.strip() + ': ' if states else ''}undecided: {result.reason}")
     else:
-        click.echo(f"{states}: {result.verdict}" + (f"; it should be {result.should}" if result.should else ""))
-        click.echo(f"{result.value}  ({_HOW[result.how]})" if result.value else f"undecided: {result.reason}")
-        if result.reason and result.value:
+        click.echo(
+            f"{(states or '').strip()}: {result.verdict}" + (f"; it should be {result.should}" if result.should else "")
+        )
+        if result.value:
+            click.echo(f"{result.value}  ({_HOW[result.how]})")
+        if result.reason:
             click.echo(result.reason)
     passing = (*PASSING, None, "undecided") if allow_undecided else (*PASSING, None)
     return 0 if result.verdict in passing else 1
