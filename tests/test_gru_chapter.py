@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from gatecalc.check import Finding, check_pack
-from gatecalc.claims import read_pack
+from gatecalc.checking.check import Finding, check_pack
+from gatecalc.checking.claims import read_pack
 
 PACK = Path(__file__).parent.parent / "worked_examples" / "gru-chapter.toml"
 Array = npt.NDArray[Any]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatecalc.calculus.differences import MAX_COMPLEX, MAX_DIFFERENCE, check
+from gatecalc.calculus.jacobian import Jacobian, jacobian
+from gatecalc.calculus.words import paths
 from gatecalc.cell import Cell, built_in, cell, parse_cell
-from gatecalc.differences import MAX_COMPLEX, MAX_DIFFERENCE, check
 from gatecalc.errors import GatecalcError
-from gatecalc.jacobian import Jacobian, jacobian
 from gatecalc.language import parse
-from gatecalc.words import paths
 from tests.random_cells import cell_texts
 
 
@@ -94,7 +94,7 @@ def test_every_jacobian_is_sympy_s_own_at_width_2(built: str) -> None:
     """Entry by entry, exactly: the difference expands to 0."""
     import sympy
 
-    from gatecalc.explicit import derived_by_sympy, written_out
+    from gatecalc.calculus.explicit import derived_by_sympy, written_out
 
     found = cell(built)
     for output, by in itertools.product(found.states, [*(f"{state}_prev" for state in found.states), "x"]):
@@ -107,7 +107,7 @@ def test_sympy_s_sigmoid_is_the_sigmoid() -> None:
     """The function that is derived whole has the derivative of 1 / (1 + exp(-a))."""
     import sympy
 
-    from gatecalc.algebra import function, symbol, to_sympy
+    from gatecalc.numbers.algebra import function, symbol, to_sympy
 
     a = symbol("a")
     whole = function("sigmoid")(a).diff(a)
@@ -138,7 +138,7 @@ def _against_torch(found: Cell, output: str, by: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     import numpy as np
 
-    from gatecalc.program import numpy_program
+    from gatecalc.calculus.program import numpy_program
 
     torch.manual_seed(1)
     sizes = dict(zip(found.dimensions, (3, 4, 5, 2), strict=False))
@@ -204,8 +204,8 @@ def test_the_words_of_any_cell_sum_to_its_formula(text: str) -> None:
 
 def test_a_wrong_rule_is_caught_by_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a sign flipped in the derivative of tanh, no formula comes out."""
-    import gatecalc.derivatives as derivatives
-    import gatecalc.unrolled as unrolled
+    import gatecalc.calculus.derivatives as derivatives
+    import gatecalc.calculus.unrolled as unrolled
 
     row = derivatives._row
     monkeypatch.setattr(

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gatecalc.calculus.differences import Arithmetic, apply
+from gatecalc.calculus.jacobian import Jacobian, jacobian
+from gatecalc.calculus.program import numpy_program
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.differences import Arithmetic, apply
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError
-from gatecalc.jacobian import Jacobian, jacobian
-from gatecalc.program import numpy_program
 
 
 def run(derived: Jacobian, given: dict[str, Any]) -> Any:
