@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
-from gatecalc.functions import CONSTANTS, FUNCTIONS, describe, elementwise, integer
+from gatecalc.functions import CONSTANTS, FUNCTIONS, bounded, describe, elementwise, integer
 from gatecalc.language import Source, Tree, parse
-from gatecalc.precise import Real, arithmetic, compare
+from gatecalc.precise import ALGEBRA, EXACT, Real, arithmetic, compare, weakest
 from gatecalc.verdicts import difference
 
 MAX_CALLS = 100_000  # operations for one formula, its definitions included
@@ -40,11 +40,14 @@ class Scope:
         self.values: dict[str, Any] = {**CONSTANTS, **(values or {})}
         self.folder = folder
         self.free = free
+        self.hows: list[str] = []  # how each comparison of the formula at hand was settled
+        self._learned: dict[str, list[str]] = {}  # the same for the named formulas
         self._open: list[str] = []
 
     def lookup(self, name: str) -> Any:
         """Return the value of a name; refuse one that is unknown, or defined through itself."""
         if name in self.values:
+            self.hows += self._learned.get(name, ())
             return self.values[name]
         if name not in self.formulas:
             if self.free:
@@ -63,10 +66,12 @@ class Scope:
                 f"limit: '{name}' is defined through more than 50 other names", help="define it directly"
             )
         self._open.append(name)
+        before, self.hows = self.hows, []
         try:
             self.values[name] = calculate(self.formulas[name], self)
         finally:
             self._open.pop()
+            self._learned[name], self.hows = self.hows, before + self.hows
         return self.values[name]
 
     def with_values(self, **values: Any) -> Scope:
@@ -100,9 +105,7 @@ class Calculation:
 
     def value(self, tree: Tree) -> Any:
         """Return the value of a node; an error below it is given the place of the node that raised it."""
-        self.operations += 1
-        if self.operations > MAX_CALLS:
-            raise Undecided(f"it takes more than {MAX_CALLS} operations, the limit")
+        self.count()
         try:
             return getattr(self, _METHODS.get(tree.op, "operator"))(tree)
         except GatecalcError as error:
@@ -120,13 +123,23 @@ class Calculation:
         return self.scope.lookup(tree.value)
 
     def list(self, tree: Tree) -> Any:
-        return [self.value(item) for item in tree.args]
+        return bounded([self.value(item) for item in tree.args])
 
     def operator(self, tree: Tree) -> Any:
         if tree.op == "@":
             raise GatecalcError("syntax: '@' belongs into the equations of a cell", help="multiply numbers with '*'")
         values = [self.value(argument) for argument in tree.args]
-        return elementwise(lambda *numbers: arithmetic(tree.op, numbers), *values)
+        return elementwise(lambda *numbers: self.step(tree.op, numbers), *values)
+
+    def step(self, op: str, numbers: tuple[Real, ...]) -> Real:
+        """Do one operation, and count it."""
+        self.count()
+        return arithmetic(op, numbers)
+
+    def count(self) -> None:
+        self.operations += 1
+        if self.operations > MAX_CALLS:
+            raise Undecided(f"it takes more than {MAX_CALLS} operations, the limit")
 
     def call(self, tree: Tree) -> Any:
         row = FUNCTIONS.get(tree.value)
@@ -170,8 +183,14 @@ class Calculation:
     def compare(self, tree: Tree) -> bool:
         values = [self.value(argument) for argument in tree.args]
         return all(
-            _holds(operator, left, right) for operator, left, right in zip(tree.value, values, values[1:], strict=False)
+            self.holds(operator, left, right)
+            for operator, left, right in zip(tree.value, values, values[1:], strict=False)
         )
+
+    def holds(self, operator: str, left: Any, right: Any) -> bool:
+        result, how = _holds(operator, left, right)
+        self.scope.hows.append(how)
+        return result
 
     def logic(self, tree: Tree) -> bool:
         values = (truth(self.value(argument)) for argument in tree.args)
@@ -238,16 +257,20 @@ def _check_arguments(call: Callable[..., Any], signature: str, arguments: list[A
 _SIDES = {"==": (0,), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
-def _holds(operator: str, left: Any, right: Any) -> bool:
-    if isinstance(left, list) and isinstance(right, list) and operator in ("==", "!="):
-        same = len(left) == len(right) and all(_holds("==", one, other) for one, other in zip(left, right, strict=True))
-        return same == (operator == "==")
+def _holds(operator: str, left: Any, right: Any) -> tuple[bool, str]:
+    """Compare two values; also tell how it is known."""
+    equality = operator in ("==", "!=")
+    if isinstance(left, list) and isinstance(right, list) and equality:
+        pairs = [_holds("==", one, other) for one, other in zip(left, right, strict=False)]
+        same = len(left) == len(right) and all(same for same, _ in pairs)
+        return same == (operator == "=="), weakest(*(how for _, how in pairs))
     numbers = [not isinstance(value, bool) and isinstance(value, Real) for value in (left, right)]
     if all(numbers):
-        if operator in ("==", "!=") and (left.symbols or right.symbols):
-            return (difference(left, right) is None) == (operator == "==")
-        return compare(left, right)[0] in _SIDES[operator]
-    if operator in ("==", "!="):
-        return bool((type(left) is type(right) and left == right) == (operator == "=="))
+        if equality and (left.symbols or right.symbols):
+            return (difference(left, right) is None) == (operator == "=="), ALGEBRA
+        side, how = compare(left, right)
+        return side in _SIDES[operator], weakest(how, left.how, right.how)
+    if equality:
+        return bool((type(left) is type(right) and left == right) == (operator == "==")), EXACT
     wrong = right if numbers[0] else left
     raise GatecalcError(f"value: {describe(wrong)} cannot be compared with '{operator}'", help="compare two numbers")

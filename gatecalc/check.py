@@ -13,7 +13,7 @@ from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
 from gatecalc.numeral import read_all
-from gatecalc.precise import ALGEBRA, EXACT, Real
+from gatecalc.precise import ALGEBRA, EXACT, Real, weakest
 from gatecalc.verdicts import PASSING, VERDICTS, Judgement, difference, judge, worst
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
@@ -231,8 +231,11 @@ def _value(claim: Claim, scope: Scope) -> Any:
 
 def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
+    scope.hows.clear()
     holds = truth(calculate(source, scope))
-    return Judgement(EXACT if holds else "wrong", EXACT, None, "" if holds else "the condition does not hold")
+    return Judgement(
+        EXACT if holds else "wrong", weakest(*scope.hows), None, "" if holds else "the condition does not hold"
+    )
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:
@@ -279,7 +282,7 @@ def _formulas(formula: Source, value: Any) -> Judgement:
 def show(value: Any, digits: int) -> str | None:
     """Write a value for a report."""
     if isinstance(value, Real):
-        return str(value.tree()) if value.symbols else value.display(digits)
+        return value.text() if value.symbols else value.display(digits)
     if isinstance(value, list):
         return f"[{', '.join(str(show(item, digits)) for item in value)}]"
     if isinstance(value, bool):
