@@ -177,11 +177,12 @@ class _Assignment:
             self.program.emit(np.positive, (value,), self.target)
 
     def _count(self, tree: Tree) -> None:
-        for argument in tree.args:
-            seen = argument in self.uses
-            self.uses[argument] = self.uses.get(argument, 0) + 1
+        """Count how often each part is read, exactly as it will be."""
+        for part in _parts(tree):
+            seen = part in self.uses
+            self.uses[part] = self.uses.get(part, 0) + 1
             if not seen:
-                self._count(argument)
+                self._count(part)
         self.uses.setdefault(tree, 0)
 
     def _value(self, tree: Tree, root: bool = False) -> Operand:
@@ -273,6 +274,12 @@ class _Assignment:
             out = self.program.temp(self.target.rows)
         self.program.emit(function, operands, out)
         return out
+
+
+def _parts(tree: Tree) -> list[Tree]:
+    """Return what a node reads: not numbers, and of a term that is subtracted, what is behind its sign."""
+    parts = [term for term, _ in _positive_first(tree.args)] if tree.op == "+" else tree.args
+    return [part for part in parts if constant(part) is None]
 
 
 def _positive_first(terms: Iterable[Tree]) -> list[tuple[Tree, bool]]:

@@ -10,14 +10,13 @@ import json
 import os
 import struct
 import zipfile
-import zlib
 from typing import Any
 
 from gatecalc import onnxfile, torchfile
 from gatecalc.errors import GatecalcError, Place, shorten
 from gatecalc.onnxfile import Node
 from gatecalc.record import Record
-from gatecalc.tensors import MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
+from gatecalc.tensors import DAMAGE, MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
 
 
 class Artefact(Record):
@@ -69,18 +68,11 @@ def read(path: str) -> Artefact:
         return Artefact(path, "onnx", *onnxfile.model(path))
     except GatecalcError as error:
         raise error.at(Place(path)) from None
-    except _DAMAGE as error:
+    except DAMAGE as error:
         what = shorten(str(error) or type(error).__name__)
         raise _broken(path, f"it is cut short or damaged ({what})", "export it again") from None
-    except (RecursionError, MemoryError, OverflowError, NotImplementedError, RuntimeError):
+    except (RecursionError, MemoryError, OverflowError, RuntimeError):
         raise _broken(path, "it is nested too deeply, too large or encrypted", "export it again") from None
-
-
-# What the readers of zip archives, JSON, NumPy headers and byte strings raise for bytes that make no sense to them.
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, struct.error, UnicodeDecodeError),
-    *(ValueError, KeyError, IndexError, TypeError, AttributeError),
-)
 
 
 def _broken(path: str, what: str, help: str) -> GatecalcError:

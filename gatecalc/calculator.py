@@ -6,6 +6,7 @@ gatecalc, of which a formula may read the public attributes and index the steps.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -40,14 +41,12 @@ class Scope:
         self.values: dict[str, Any] = {**CONSTANTS, **(values or {})}
         self.folder = folder
         self.free = free
-        self.hows: list[str] = []  # how each comparison of the formula at hand was settled
-        self._learned: dict[str, list[str]] = {}  # the same for the named formulas
+        self.hows: dict[str, set[str]] = {}  # how what a named formula looked at is known
         self._open: list[str] = []
 
     def lookup(self, name: str) -> Any:
         """Return the value of a name; refuse one that is unknown, or defined through itself."""
         if name in self.values:
-            self.hows += self._learned.get(name, ())
             return self.values[name]
         if name not in self.formulas:
             if self.free:
@@ -66,17 +65,18 @@ class Scope:
                 f"limit: '{name}' is defined through more than 50 other names", help="define it directly"
             )
         self._open.append(name)
-        before, self.hows = self.hows, []
+        calculation = Calculation(self.formulas[name], self)
         try:
-            self.values[name] = calculate(self.formulas[name], self)
+            self.values[name] = calculation.value(parse(self.formulas[name]))
         finally:
             self._open.pop()
-            self._learned[name], self.hows = self.hows, before + self.hows
+        self.hows[name] = calculation.hows
         return self.values[name]
 
     def with_values(self, **values: Any) -> Scope:
         """Return a scope that has some more values, for one row or column of a table."""
         inner = Scope(self.formulas, {**self.values, **values}, self.folder, self.free)
+        inner.hows = self.hows
         inner._open = self._open
         return inner
 
@@ -95,19 +95,30 @@ def calculate(source: str | Source, scope: Scope | None = None) -> Any:
     return Calculation(source, scope or Scope()).value(parse(source))
 
 
+def condition(source: Source, scope: Scope) -> tuple[bool, str]:
+    """Return whether a condition holds, and how that is known: by the weakest of the numbers that it looks at."""
+    calculation = Calculation(source, scope)
+    holds = truth(calculation.value(parse(source)))
+    return holds, weakest(*calculation.hows)
+
+
 class Calculation:
-    """One evaluation, from the leaves up, with its count of operations."""
+    """One evaluation, from the leaves up, with its count of operations, and how the numbers it saw are known."""
 
     def __init__(self, source: Source, scope: Scope) -> None:
         self.source = source
         self.scope = scope
         self.operations = 0
+        self.hows: set[str] = set()
 
     def value(self, tree: Tree) -> Any:
         """Return the value of a node; an error below it is given the place of the node that raised it."""
         self.count()
         try:
-            return getattr(self, _METHODS.get(tree.op, "operator"))(tree)
+            value = getattr(self, _METHODS.get(tree.op, "operator"))(tree)
+            for item in value if isinstance(value, list) else (value,):
+                self.hows.add(getattr(item, "how", EXACT))
+            return value
         except GatecalcError as error:
             raise error.at(self.source.place(tree.at)) from None
         except RecursionError:
@@ -120,7 +131,9 @@ class Calculation:
         return tree.value
 
     def name(self, tree: Tree) -> Any:
-        return self.scope.lookup(tree.value)
+        value = self.scope.lookup(tree.value)
+        self.hows |= self.scope.hows.get(tree.value, set())
+        return value
 
     def list(self, tree: Tree) -> Any:
         return bounded([self.value(item) for item in tree.args])
@@ -148,10 +161,15 @@ class Calculation:
                 f"name: unknown function '{tree.value}'{closest(tree.value, FUNCTIONS)}",
                 help="'gatecalc value --list' lists the functions that a claim may call",
             )
-        arguments = [self.value(argument) for argument in tree.args if argument.op != "keyword"]
-        options = {argument.value: self.value(argument.args[0]) for argument in tree.args if argument.op == "keyword"}
+        arguments = [self.argument(argument) for argument in tree.args if argument.op != "keyword"]
+        options = {node.value: self.argument(node.args[0]) for node in tree.args if node.op == "keyword"}
         _check_arguments(row.call, row.signature, arguments, options)
         return as_value(row.call(*arguments, **options))
+
+    def argument(self, tree: Tree) -> Any:
+        """Return an argument; the path of a cell starts at the scope's folder."""
+        value = self.value(tree)
+        return os.path.join(self.scope.folder, value) if isinstance(value, str) and value.endswith(".cell") else value
 
     def attribute(self, tree: Tree) -> Any:
         owner = self.value(tree.args[0])
@@ -183,14 +201,9 @@ class Calculation:
     def compare(self, tree: Tree) -> bool:
         values = [self.value(argument) for argument in tree.args]
         return all(
-            self.holds(operator, left, right)
+            _holds(operator, left, right, self.hows)
             for operator, left, right in zip(tree.value, values, values[1:], strict=False)
         )
-
-    def holds(self, operator: str, left: Any, right: Any) -> bool:
-        result, how = _holds(operator, left, right)
-        self.scope.hows.append(how)
-        return result
 
     def logic(self, tree: Tree) -> bool:
         values = (truth(self.value(argument)) for argument in tree.args)
@@ -257,20 +270,21 @@ def _check_arguments(call: Callable[..., Any], signature: str, arguments: list[A
 _SIDES = {"==": (0,), "!=": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
-def _holds(operator: str, left: Any, right: Any) -> tuple[bool, str]:
-    """Compare two values; also tell how it is known."""
-    equality = operator in ("==", "!=")
-    if isinstance(left, list) and isinstance(right, list) and equality:
-        pairs = [_holds("==", one, other) for one, other in zip(left, right, strict=False)]
-        same = len(left) == len(right) and all(same for same, _ in pairs)
-        return same == (operator == "=="), weakest(*(how for _, how in pairs))
+def _holds(operator: str, left: Any, right: Any, hows: set[str]) -> bool:
+    if isinstance(left, list) and isinstance(right, list) and operator in ("==", "!="):
+        same = len(left) == len(right) and all(
+            _holds("==", one, other, hows) for one, other in zip(left, right, strict=True)
+        )
+        return same == (operator == "==")
     numbers = [not isinstance(value, bool) and isinstance(value, Real) for value in (left, right)]
     if all(numbers):
-        if equality and (left.symbols or right.symbols):
-            return (difference(left, right) is None) == (operator == "=="), ALGEBRA
+        if operator in ("==", "!=") and (left.symbols or right.symbols):
+            hows.add(ALGEBRA)
+            return (difference(left, right) is None) == (operator == "==")
         side, how = compare(left, right)
-        return side in _SIDES[operator], weakest(how, left.how, right.how)
-    if equality:
-        return bool((type(left) is type(right) and left == right) == (operator == "==")), EXACT
+        hows.add(how)
+        return side in _SIDES[operator]
+    if operator in ("==", "!="):
+        return bool((type(left) is type(right) and left == right) == (operator == "=="))
     wrong = right if numbers[0] else left
     raise GatecalcError(f"value: {describe(wrong)} cannot be compared with '{operator}'", help="compare two numbers")

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from gatecalc.calculator import Scope, as_value, attributes, calculate, truth
-from gatecalc.claims import Claim, Pack, find_packs, read_pack
+from gatecalc.calculator import Scope, as_value, attributes, calculate, condition
+from gatecalc.claims import NEVER, Claim, Pack, figures, find_packs, read_pack
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.functions import describe, real
 from gatecalc.language import Source, parse
 from gatecalc.numeral import read_all
-from gatecalc.precise import ALGEBRA, EXACT, Real, weakest
-from gatecalc.verdicts import PASSING, VERDICTS, Judgement, difference, judge, worst
+from gatecalc.precise import ALGEBRA, EXACT, Real
+from gatecalc.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
 
@@ -231,15 +231,18 @@ def _value(claim: Claim, scope: Scope) -> Any:
 
 def _condition(source: Source, scope: Scope) -> Judgement:
     """Judge a condition: ``exact`` when it holds, ``wrong`` when it does not."""
-    scope.hows.clear()
-    holds = truth(calculate(source, scope))
-    return Judgement(
-        EXACT if holds else "wrong", weakest(*scope.hows), None, "" if holds else "the condition does not hold"
-    )
+    holds, how = condition(source, scope)
+    return Judgement(EXACT if holds else "wrong", how, None, "" if holds else "the condition does not hold")
 
 
 def _figures(claim: Claim, value: Any, scope: Scope) -> Judgement:
-    """Judge the printed figures of a claim against its value, or against the items of its value."""
+    """Judge the printed figures of a claim, or "never", against its value, or against the items of its value."""
+    if value is None or isinstance(value, Never) or not claim.numerals:
+        how = getattr(value, "how", EXACT)
+        there_is_none = value is None or isinstance(value, Never)
+        if there_is_none != bool(claim.numerals):
+            return Judgement(EXACT, how)
+        return Judgement("wrong", how, NEVER if there_is_none else show(value, MORE_DIGITS))
     printed = calculate(claim.printed, scope) if claim.printed is not None else None
     values = _flat(value)
     operands = _flat(printed) if printed is not None else [None] * len(values)
@@ -283,7 +286,7 @@ def show(value: Any, digits: int) -> str | None:
     """Write a value for a report."""
     if isinstance(value, Real):
         return value.text() if value.symbols else value.display(digits)
-    if isinstance(value, list):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(str(show(item, digits)) for item in value)}]"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -320,7 +323,7 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
             return Value(show(result, digits), None, _known(result), None, "")
     except Undecided as undecided:
         return Value(None, "undecided", EXACT, None, undecided.message)
-    claim = Claim("value", None, states, tuple(read_all(states)), None, None, None, None, None, None, 1, _NOWHERE)
+    claim = Claim("value", None, states, figures(states), None, None, None, None, None, None, 1, _NOWHERE)
     judgement = _figures(claim, result, Scope())
     return Value(_shown(result, digits), judgement.verdict, judgement.how, judgement.should, judgement.reason)
 
@@ -330,7 +333,7 @@ _NOWHERE = Source("").place((1, 0))
 
 def _known(result: Any) -> str:
     """Tell how the digits of a value are known."""
-    if isinstance(result, list):
+    if isinstance(result, Sequence) and not isinstance(result, str):
         return max((_known(item) for item in result), key=("exact", "algebra", "enclosure", "float64", "float32").index)
     if isinstance(result, Real) and result.how == EXACT and result.exact is None:
         return ALGEBRA if result.symbols else "enclosure"

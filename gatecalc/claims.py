@@ -27,14 +27,15 @@ MAX_PACK = 4_000_000  # characters
 SUFFIX = ".toml"
 
 _KEYS = {
-    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "claim", "table", "numeral"),
-    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "expect", "note", "times"),
+    "": ("document", "sha256", "numerals", "note", "times", "given", "define", "unknown", "claim", "table", "numeral"),
+    "claim": ("line", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "note", "times"),
     "table": ("line", "id", "of", "columns", "rows", "row", "expect", "note", "times"),
     "numeral": ("is", "text", "lines", "why"),
 }
-_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "expect", "why")
+_TEXT = ("document", "sha256", "note", "id", "states", "of", "printed", "formula", "holds", "says", "expect", "why")
 LISTS = ("claim", "table", "numeral")
 KINDS = ("given", "label")
+NEVER = "never"  # what a document states where there is no such number
 
 
 class TableCell(NamedTuple):
@@ -52,8 +53,8 @@ class Claim(NamedTuple):
     Attributes:
         id: Its own, or made from line and order.
         line: Where it stands in the document, from 1; None when the pack does not say.
-        states: The figure or formula as printed.
-        numerals: The figures in ``states``; empty for a formula or a condition.
+        states: The figure or formula as printed; of a condition, what the document says, or else the condition.
+        numerals: The figures in ``states``; empty for a formula, a condition, and ``never``.
         of: The formula of its value.
         printed: The formula of the operands as the document printed them.
         formula: The formula that the document states.
@@ -94,7 +95,7 @@ class Declared(NamedTuple):
 
 
 class Pack(NamedTuple):
-    """The claims about one document."""
+    """The claims about one document; ``unknown`` has candidates for settings that the document leaves unsaid."""
 
     path: str
     document: str
@@ -103,6 +104,7 @@ class Pack(NamedTuple):
     scope: Scope
     claims: tuple[Claim, ...]
     declared: tuple[Declared, ...]
+    unknown: Mapping[str, tuple[Source, ...]] = {}
 
 
 def read_pack(path: str) -> Pack:
@@ -162,6 +164,11 @@ def _text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise GatecalcError("syntax: it is not text in UTF-8", Place(path, line), "save the pack as UTF-8") from None
+
+
+def figures(states: str) -> tuple[Numeral, ...]:
+    """Read the figures of a statement; "never" has none."""
+    return () if states.strip().lower() == NEVER else tuple(read_all(states))
 
 
 class _Reader:
@@ -264,6 +271,7 @@ class _Reader:
             scope,
             tuple(claims),
             declared,
+            self.unknown(scope),
         )
 
     def check_keys(self, table: str, entry: Mapping[str, Any], order: int) -> None:
@@ -321,6 +329,35 @@ class _Reader:
                 formulas[name] = self.source(text, table, 0, name)
         return Scope(formulas, folder=os.path.dirname(self.path))
 
+    def unknown(self, scope: Scope) -> dict[str, tuple[Source, ...]]:
+        """Read the candidates of settings that the document leaves unsaid; each also has a value, the one found."""
+        entries = self.data.get("unknown", {})
+        if not isinstance(entries, dict):
+            raise GatecalcError("type: 'unknown' is not a table", self.caret("", 0, "unknown"), "write [unknown]")
+        found = {}
+        for name, values in entries.items():
+            place = self.caret("unknown", 0, name)
+            if name not in scope.formulas:
+                raise GatecalcError(
+                    f"name: the unknown '{shorten(name)}' has no value{closest(name, scope.formulas)}",
+                    place,
+                    "give it the one that is found, or any candidate, under [given]",
+                )
+            texts = (
+                [value if isinstance(value, str) else _toml_number(value) for value in values]
+                if isinstance(values, list)
+                else []
+            )
+            candidates = [text for text in texts if text is not None]
+            if not candidates or len(candidates) < len(texts):
+                raise GatecalcError(
+                    f"type: '{name}' has no list of candidates",
+                    place,
+                    f"write {name} = [0.1, 0.5, 1]: numbers or formulas",
+                )
+            found[name] = tuple(self.source(text, "unknown", 0, name) for text in candidates)
+        return found
+
     def claims(self, entry: Mapping[str, Any], order: int, scope: Scope) -> Iterator[Claim]:
         self.check_keys("claim", entry, order)
         kinds = [key for key in ("states", "formula", "holds") if key in entry]
@@ -337,7 +374,11 @@ class _Reader:
             raise GatecalcError(f"key: {what}", self.caret("claim", order, kind), "'of' is the formula of the value")
         if "printed" in entry and kind != "states":
             raise GatecalcError("key: 'printed' goes with 'states'", self.caret("claim", order, "printed"))
-        yield self.claim(entry, order, "claim", entry[kind], kind, entry.get("line"), self.place("claim", order))
+        if "says" in entry and kind != "holds":
+            raise GatecalcError("key: 'says' goes with 'holds'", self.caret("claim", order, "says"))
+        yield self.claim(
+            entry, order, "claim", entry.get("says", entry[kind]), kind, entry.get("line"), self.place("claim", order)
+        )
 
     def claim(
         self,
@@ -358,7 +399,7 @@ class _Reader:
         numerals: tuple[Numeral, ...] = ()
         if kind == "states":
             try:
-                numerals = tuple(read_all(states))
+                numerals = figures(states)
             except GatecalcError as error:
                 where = ("states",) if cell is None else ("rows", cell.row - 1, cell.column - 1)
                 raise error.at(self.caret(table, order, *where)) from None

@@ -7,13 +7,13 @@ scheme one over its equations, so that a cell that a user writes is counted like
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from gatecalc.cell import PREVIOUS, Cell, Elementwise, Product, cell, is_bias
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.language import Tree, name, parse
-from gatecalc.polynomial import ZERO, Formula, Polynomial, factor, symbol
+from gatecalc.polynomial import ZERO, Formula, Polynomial, factor, product, symbol, total
 from gatecalc.record import Record
 
 MAX_DIGITS = 1_000  # of a width or a budget
@@ -42,13 +42,9 @@ def parameters(of: str | Cell, bias: str = "single") -> Formula:
     200
     """
     of = cell(of)
-    count = ZERO
-    for parameter, shape in of.parameters.items():
-        if not is_bias(parameter):
-            count += _size(shape)
-    for parameter, vectors in bias_vectors(of, bias).items():
-        count += _size(of.parameters[parameter]) * vectors
-    return factor(count)
+    weights = [product(*shape) for parameter, shape in of.parameters.items() if not is_bias(parameter)]
+    biases = [product(*of.parameters[each]) * vectors for each, vectors in bias_vectors(of, bias).items()]
+    return factor(total((*weights, *biases)))
 
 
 def bias_vectors(of: Cell, rule: str) -> dict[str, int]:
@@ -86,7 +82,7 @@ def macs(of: str | Cell) -> Formula:
     4*H*(D + H), 4*H*(D + P) + H*P
     """
     of = cell(of)
-    return factor(_sum(_cost(of, equation) for equation in of.equations if isinstance(equation, Product)))
+    return factor(total(_cost(of, equation) for equation in of.equations if isinstance(equation, Product)))
 
 
 def gradient_macs(of: str | Cell, input_gradient: bool = True) -> Formula:
@@ -101,7 +97,7 @@ def gradient_macs(of: str | Cell, input_gradient: bool = True) -> Formula:
     of = cell(of)
     products = [equation for equation in of.equations if isinstance(equation, Product)]
     onward = [equation for equation in products if input_gradient or equation.vector not in of.inputs]
-    return factor(_sum(_cost(of, equation) for equation in [*products, *onward]))
+    return factor(total(_cost(of, equation) for equation in [*products, *onward]))
 
 
 def first_step_macs(of: str | Cell) -> Formula:
@@ -109,7 +105,7 @@ def first_step_macs(of: str | Cell) -> Formula:
     of = cell(of)
     given = {state + PREVIOUS for state in of.states}
     saved = (equation for equation in of.equations if isinstance(equation, Product) and equation.vector in given)
-    return factor(_sum(_cost(of, equation) for equation in saved))
+    return factor(total(_cost(of, equation) for equation in saved))
 
 
 def elementwise(of: str | Cell, bias: str = "single") -> dict[str, Formula]:
@@ -137,7 +133,10 @@ def elementwise(of: str | Cell, bias: str = "single") -> dict[str, Formula]:
                 note("negate", width)
     written = _single(of)
     vectors = bias_vectors(of, bias)
-    note("add", _sum(_size(of.parameters[each]) * (vectors.get(each, 0) - number) for each, number in written.items()))
+    note(
+        "add",
+        total(product(*of.parameters[each]) * (vectors.get(each, 0) - number) for each, number in written.items()),
+    )
     return {kind: factor(number) for kind, number in sorted(found.items()) if number != ZERO}
 
 
@@ -182,7 +181,7 @@ def stored(of: str | Cell, scheme: str = "written") -> Formula:
             f"storage: '{scheme}' is not defined for {of.name}: PyTorch has no such layer",
             help="take 'autograd', the rule for any cell",
         )
-    return factor(_sum(map(symbol, vectors.values())))
+    return factor(total(map(symbol, vectors.values())))
 
 
 def _written(of: Cell) -> Vectors:
@@ -306,22 +305,8 @@ SCHEMES: dict[str, Scheme] = {
 # ------------------------------------------------------------------------------------------------- shared small things
 
 
-def _cost(of: Cell, product: Product) -> Polynomial:
-    return symbol(of.widths[product.name]) * symbol(of.widths[product.vector])
-
-
-def _size(shape: Iterable[str]) -> Polynomial:
-    size = Polynomial({(): 1})
-    for width in shape:
-        size *= symbol(width)
-    return size
-
-
-def _sum(terms: Iterable[Polynomial]) -> Polynomial:
-    total = ZERO
-    for term in terms:
-        total += term
-    return total
+def _cost(of: Cell, equation: Product) -> Polynomial:
+    return product(of.widths[equation.name], of.widths[equation.vector])
 
 
 def _known(given: str, table: Mapping[str, object], topic: str, what: str) -> None:

@@ -45,16 +45,16 @@ def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
     by_line: dict[int, list[Numeral]] = {}
     for numeral in document.numerals():
         by_line.setdefault(numeral.line, []).append(numeral)
-    claimed: dict[int, Counter[str]] = {}
+    claimed: dict[int, list[str]] = {}
     for claim in (claim for pack in packs for claim in pack.claims):
         if claim.line:
-            claimed.setdefault(claim.line, Counter()).update(_pieces(claim))
+            claimed.setdefault(claim.line, []).extend(_pieces(claim))
     declared = [entry for pack in packs for entry in pack.declared]
     counts: Counter[str] = Counter()
     unaccounted: list[Numeral] = []
     for line, numerals in by_line.items():
         text = document.lines[line - 1]
-        for numeral, kind in _account(numerals, claimed.get(line, Counter()), _declared_on(line, text, declared)):
+        for numeral, kind in _account(numerals, claimed.get(line, []), _declared_on(line, text, declared)):
             if kind is None:
                 unaccounted.append(numeral)
             else:
@@ -66,7 +66,7 @@ def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
 
 
 def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str]:
-    """Say which packs speak of another text, or of lines that are not there."""
+    """Say which packs speak of another text, of lines that are not there, or of figures that are not on their line."""
     found = []
     for pack in packs:
         if pack.sha256 and pack.sha256.lower() != document.sha256:
@@ -78,15 +78,19 @@ def _warnings(document: Document, packs: Iterable[Pack], count: int) -> list[str
         beyond = [claim.line for claim in pack.claims if claim.line and claim.line > len(document.lines)]
         if beyond:
             found.append(f"{pack.path}: line {min(beyond)} is beyond the document's {len(document.lines)} lines")
+        for claim in pack.claims:
+            text = _key(document.lines[claim.line - 1]) if claim.line and claim.line <= len(document.lines) else None
+            absent = [] if text is None else [key for key in _keys(claim.states) if claim.numerals and key not in text]
+            if absent:
+                found.append(f"{pack.path}:{claim.place.line}: '{claim.states}' does not stand on line {claim.line}")
     return found
 
 
-def _pieces(claim: Claim) -> Counter[str]:
-    """Return the numerals that a claim accounts for, with how often."""
-    texts = [claim.states]
-    if claim.printed is not None:
-        texts.append(claim.printed.text)
-    return Counter({key: count * claim.times for key, count in Counter(_keys(" ; ".join(texts))).items()})
+def _pieces(claim: Claim) -> list[str]:
+    """Return the numerals that a claim accounts for, in order, as often as it does."""
+    printed = [] if claim.printed is None else _keys(claim.printed.text)
+    stated = [] if claim.holds else _keys(claim.states)  # a condition is not in the document's words
+    return (stated + printed) * claim.times
 
 
 def _keys(text: str) -> list[str]:
@@ -131,45 +135,51 @@ def _columns(piece: str, text: str) -> list[int]:
 
 
 def _account(
-    numerals: list[Numeral], claimed: Counter[str], declared: list[tuple[int, str]]
+    numerals: list[Numeral], claimed: list[str], declared: list[tuple[int, str]]
 ) -> Iterable[tuple[Numeral, str | None]]:
     """Yield each numeral of a line with what accounts for it."""
-    left = Counter(claimed)
-    kinds: dict[Numeral, str | None] = {}
+    left = list(claimed)
+    kinds: dict[Numeral, str | None] = dict.fromkeys(numerals)
     named = dict(declared)
-    for numeral in sorted(numerals, key=lambda each: each.column in named):  # those that only a claim can account for
-        key = _key(numeral.text)
-        if left[key] > 0:
-            left[key] -= 1
+    alone = [numeral for numeral in numerals if numeral.column not in named]  # only a claim can account for these
+    for numeral in alone:
+        if _key(numeral.text) in left:
+            left.remove(_key(numeral.text))
             kinds[numeral] = CHECKED
-        else:
-            kinds[numeral] = named.get(numeral.column)
+    for numeral in alone:
+        places = None if kinds[numeral] else _spell(_key(numeral.text), left)
+        if places:
+            left = [piece for place, piece in enumerate(left) if place not in places]
+            kinds[numeral] = CHECKED
     for numeral in numerals:
-        if kinds[numeral] is None:
-            pieces = _spell(_key(numeral.text), left)
-            if pieces:
-                left.subtract(pieces)
-                kinds[numeral] = CHECKED
+        if numeral.column in named:
+            claimed_too = _key(numeral.text) in left
+            if claimed_too:
+                left.remove(_key(numeral.text))
+            kinds[numeral] = CHECKED if claimed_too else named[numeral.column]
     return kinds.items()
 
 
-def _spell(run: str, pieces: Counter[str]) -> list[str] | None:
-    """Return pieces that spell a run of digits when they are put together, or None."""
-    candidates = [piece for piece, count in pieces.items() if count > 0 and piece in run]
+def _spell(run: str, pieces: list[str]) -> list[int] | None:
+    """Return the places of pieces that spell a run of digits when they are put together in their order, or None."""
+    dead: set[tuple[int, int]] = set()
     steps = 0
 
-    def search(at: int, used: Counter[str]) -> list[str] | None:
+    def search(at: int, place: int) -> list[int] | None:
+        """Spell the run from ``at`` by pieces from ``place``."""
         nonlocal steps
-        steps += 1
         if at == len(run):
             return []
-        if steps > MAX_STEPS:
-            return None
-        for piece in sorted(candidates, key=len, reverse=True):
-            if run.startswith(piece, at) and used[piece] < pieces[piece]:
-                rest = search(at + len(piece), used + Counter([piece]))
+        for next_place in range(place, len(pieces)):
+            steps += 1
+            if steps > MAX_STEPS:
+                return None
+            end = at + len(pieces[next_place])
+            if run.startswith(pieces[next_place], at) and (end, next_place) not in dead:
+                rest = search(end, next_place + 1)
                 if rest is not None:
-                    return [piece, *rest]
+                    return [next_place, *rest]
+                dead.add((end, next_place))
         return None
 
-    return search(0, Counter())
+    return search(0, 0)

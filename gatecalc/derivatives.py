@@ -121,22 +121,30 @@ def plus(*terms: Tree) -> Tree:
 
 
 def times(*factors: Tree) -> Tree:
-    """Return the product: numbers and signs in front, equal factors as powers.
+    """Return the product: numbers and signs in front, equal factors as powers, one quotient at most.
 
-    >>> tidy(times(parse("-c"), parse("2 * f"), parse("1 - f"), parse("f")))
-    Tree('-2 * c * f**2 * (1 - f)')
+    >>> tidy(times(parse("-c"), parse("2 * f"), parse("1 - f"), parse("f / (2 * g)")))
+    Tree('-c * f**2 * (1 - f) / g')
     """
     coefficient = Fraction(1)
-    powers: dict[Tree, Fraction] = {}
+    above: dict[Tree, Fraction] = {}
+    below: dict[Tree, Fraction] = {}
     for factor in factors:
         number_, core = split(factor)
         coefficient *= number_
-        for part in core.args if core.op == "*" else (core,):
-            base, exponent = _power_of(part)
-            powers[base] = powers.get(base, Fraction(0)) + exponent
+        for each in core.args if core.op == "*" else (core,):
+            top, bottom = each.args if each.op == "/" else (each, ONE)
+            for side, product in ((above, top), (below, bottom)):
+                for part in product.args if product.op == "*" else (product,):
+                    base, exponent = _power_of(part)
+                    side[base] = side.get(base, Fraction(0)) + exponent
+    core = _product_of(above)
+    return join(coefficient, core if _product_of(below) == ONE else Tree("/", (core, _product_of(below))))
+
+
+def _product_of(powers: Mapping[Tree, Fraction]) -> Tree:
     parts = [power(base, number(exponent)) for base, exponent in powers.items() if exponent and base != ONE]
-    core = Tree("*", tuple(parts)) if len(parts) > 1 else parts[0] if parts else ONE
-    return join(coefficient, core)
+    return Tree("*", tuple(parts)) if len(parts) > 1 else parts[0] if parts else ONE
 
 
 def negative(tree: Tree) -> Tree:
@@ -146,12 +154,7 @@ def negative(tree: Tree) -> Tree:
 
 def over(top: Tree, bottom: Tree) -> Tree:
     """Return the quotient; a number below goes in front."""
-    if top == ZERO or bottom == ONE:
-        return top
-    if bottom.op == "number" and bottom.value:
-        return times(number(1 / Fraction(bottom.value)), top)
-    coefficient, core = split(top)
-    return join(coefficient, Tree("/", (core, bottom)))
+    return times(top, Tree("/", (ONE, bottom)))
 
 
 def power(base: Tree, exponent: Tree) -> Tree:
@@ -173,6 +176,10 @@ def split(tree: Tree) -> tuple[Fraction, Tree]:
             coefficient *= number_
         kept = [core for _, core in parts if core != ONE]
         return coefficient, Tree("*", tuple(kept)) if len(kept) > 1 else kept[0] if kept else ONE
+    if tree.op == "/":
+        (above, top), (below, bottom) = split(tree.args[0]), split(tree.args[1])
+        if below:
+            return above / below, top if bottom == ONE else Tree("/", (top, bottom))
     return Fraction(1), tree
 
 
@@ -181,10 +188,12 @@ def join(coefficient: Fraction, core: Tree) -> Tree:
     if coefficient == 0:
         return ZERO
     size = number(int(abs(coefficient)) if coefficient.denominator == 1 else abs(coefficient))
-    factors = (
-        (core,) if size == ONE else (size,) if core == ONE else (size, *(core.args if core.op == "*" else (core,)))
-    )
-    tree = Tree("*", factors) if len(factors) > 1 else factors[0]
+    tree = core
+    if size != ONE:
+        top, *bottom = core.args if core.op == "/" else (core,)
+        parts = (size,) if top == ONE else (size, *(top.args if top.op == "*" else (top,)))
+        tree = Tree("*", parts) if len(parts) > 1 else parts[0]
+        tree = Tree("/", (tree, *bottom)) if bottom else tree
     return Tree("neg", (tree,)) if coefficient < 0 else tree
 
 

@@ -181,7 +181,7 @@ class Arithmetic:
 
     def __init__(self, digits: int = DIGITS) -> None:
         self.context = mpmath.mp.clone()
-        self.context.dps = digits + 10
+        self.context.dps = 2 * digits  # of a complex step's 30 lost digits, some functions lose all
         context = self.context
         self.functions: dict[str, Callable[[Any], Any]] = {
             **{name: getattr(context, name) for name in ("exp", "log", "sqrt", "tanh", "sin", "cos", "atan", "erf")},

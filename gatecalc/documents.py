@@ -2,7 +2,8 @@
 
 A numeral is a run of digits that is not part of a name: the 2 of ``h_2`` or of ``float32`` is none. Thousands
 separators, a decimal point and an exponent belong to it. Where a text has lost the space between two of them, as a
-table that came through a web page has, they are one run here: ``110.9526`` may be 1, 1 and 0.9526.
+table that came through a web page has, they are one run here: ``110.9526`` may be 1, 1 and 0.9526, and ``1,0244``
+1,024 and 4.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gatecalc.errors import GatecalcError, Place
 MAX_DOCUMENT = 50_000_000  # bytes
 _RUN = re.compile(
     r"(?<![A-Za-z_\d])"
-    r"(?:\d{1,3}(?:(?:,|\{,\})\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)*|(?<![\w.%)])\.\d+)"
+    r"(?:\d{1,3}(?:(?:,|\{,\})\d{3})+\d*(?:\.\d+)*|\d+(?:\.\d+)*|(?<![\w.%)])\.\d+)"
     r"(?:[eE][+\-−]?\d+)?"
 )
 

@@ -85,7 +85,9 @@ def _erratum(finding: Finding) -> str:
     if finding.verdict == "undecided":
         says = f"`{finding.states}` could not be judged: {finding.reason}."
     elif finding.value in ("true", "false"):
-        says = f"says what `{finding.states}` states, which does not hold."
+        condition = "".join(finding.states.split()) == "".join(finding.of.split())
+        says = f"says what `{finding.of}` states" if condition else f"says that {' '.join(finding.states.split())}"
+        says += ", which does not hold."
     elif finding.should:
         says = f"prints `{finding.states}`; it should be `{finding.should}` (the value is {finding.value})."
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from gatecalc.elementwise import ELEMENTWISE
@@ -288,12 +289,110 @@ def trace(cell: str, x: Any, **weights: Any) -> Any:
     return run(cell, x=x, **weights)
 
 
+@function("rand('microsoft', 42, 3)", "[175, 400, 17869]")
+def rand(library: str, seed: Any, count: Any) -> list[Any]:
+    """What a C library's rand() returns after srand(seed): glibc, microsoft, macos, musl, ..."""
+    from gatecalc.crand import library as look_up
+
+    numbers = look_up(library).stream(integer(seed, "the seed", 0))
+    wanted = integer(count, "the count", 0)
+    if wanted > MAX_ITEMS:
+        raise Undecided(f"a list of {wanted} items is beyond the limit of {MAX_ITEMS}")
+    return [Real.number(next(numbers)) for _ in range(wanted)]
+
+
+@function("simulate('rnn', x=[1, 0], H=2, draws='W | U', seed=42).h[1]", "[-0.098610, 0.083260]")
+def simulate(
+    cell: str,
+    x: Any,
+    H: Any,  # noqa: N803
+    draws: str,
+    rand: str = "microsoft",
+    seed: Any = 42,
+    trials: Any = 1,
+    spread: Any = (Fraction(1, 5), Fraction(1, 10)),
+    arithmetic: str = "float32",
+    **settings: Any,
+) -> Any:
+    """A cell run as a C program does, in float32, or exact over the same weights: .h[1], .norm[1] (the trials' mean).
+
+    Settings are weights (b_f=1), and formulas of the program's own functions in a (tanh='...').
+    """
+    from gatecalc.simulation import simulate as run
+
+    return run(
+        cell,
+        x=items(x, "x"),
+        H=integer(H, "H", 1),
+        draws=draws,
+        rand=rand,
+        seed=integer(seed, "the seed", 0),
+        trials=integer(trials, "trials", 1),
+        spread=items(spread, "spread"),
+        arithmetic=arithmetic,
+        functions={name: text for name, text in settings.items() if name in ELEMENTWISE},
+        **{name: value for name, value in settings.items() if name not in ELEMENTWISE},
+    )
+
+
+@function("float32('a + b - a', a=2**24, b=1)", "0")
+def float32(formula: str, **values: Any) -> Any:
+    """A formula computed as a C program does, each operation rounded to float32; tanh='...' is its own tanh, in a."""
+    from gatecalc.simulation import float32 as compute
+
+    functions = {name: text for name, text in values.items() if name in ELEMENTWISE}
+    return compute(formula, functions, **{name: value for name, value in values.items() if name not in ELEMENTWISE})
+
+
+@function("element([[1, 2], [3, 4]], 0)", "[1, 3]")
+def element(values: Any, place: Any) -> list[Any]:
+    """The item at a place, from 0, of each list of a list, as one element of a vector over the steps of a run."""
+    position = integer(place, "the place", 0)
+    found = []
+    for value in items(values, "the argument of element"):
+        row = items(value, "an item of element")
+        if position >= len(row):
+            raise GatecalcError(f"value: there is no item {position}; they count from 0 to {len(row) - 1}")
+        found.append(row[position])
+    return found
+
+
+@function("ratios([1, 2, 3])", "[2, 1.5]")
+def ratios(values: Any) -> list[Any]:
+    """Each item of a list over the one before it."""
+    numbers = _numbers((items(values, "the argument of ratios"),), "an item of ratios")
+    return [after / before for before, after in pairwise(numbers)]
+
+
+@function("increasing([1, 2, 4])", "true")
+def increasing(values: Any) -> bool:
+    """Whether each item of a list is above the one before it."""
+    numbers = _numbers((items(values, "the argument of increasing"),), "an item of increasing")
+    return all(compare(after, before)[0] > 0 for before, after in pairwise(numbers))
+
+
 @function("jacobian('lstm', 'c', 'c_prev')", "diag(f)")
 def jacobian(cell: str, output: str, input: str, path: str = "local", steps: Any = 1) -> Any:
     """A derivative, for a formula of diag(...), matrices and @ to be compared with; path is local or total."""
     from gatecalc.derivation import derive
 
     return derive(cell, output, input, path, integer(steps, "the number of steps", 1), check=False)
+
+
+@function("train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "8")
+def train(task: str, cell: str, length: Any, **values: Any) -> Any:
+    """A training run: .learned, .passes, .loss, .weights, .first_gradient; values are weights and options."""
+    from gatecalc.runs import train as run
+
+    return run(task, cell, integer(length, "the length", 1), values)
+
+
+@function("sweep('remember-first', 'rnn', [5, 10], W=0.5, U=[0.5, 1], V=0.5, rate=0.5).learned", "[[8, 25], [5, 5]]")
+def sweep(task: str, cell: str, lengths: Any, **values: Any) -> Any:
+    """Training runs at each length, and for each value of what is a list: .learned, .loss, .runs, as rows."""
+    from gatecalc.runs import sweep as run
+
+    return run(task, cell, [integer(length, "a length", 1) for length in items(lengths, "the lengths")], values)
 
 
 def _filled(formula: Any, cell: str, **widths: Any) -> Any:
@@ -350,6 +449,37 @@ def layout(cell: str, framework: str, D: Any, H: Any, P: Any = None) -> Any:  # 
 
     projection = None if P is None else integer(P, "P", 1)
     return look_up(cell, framework, integer(D, "D", 0), integer(H, "H", 1), projection)
+
+
+@function("equation('gru', 'h').text", "(1 - z) * h_prev + z * n")
+def equation(cell: str, name: str) -> Any:
+    """A cell's own equation for one of its vectors, to compare a displayed equation with, in the syntax of cells."""
+    from gatecalc.equations import equation as look_up
+
+    return look_up(cell, name)
+
+
+@function("count('lstm', 3, 5, layers=2).parameters", "400")
+def count(cell: str, D: Any, H: Any, bias: str = "single", **more: Any) -> Any:  # noqa: N803
+    """A whole network, with layers, bidirectional, projection, embedding, readout, readout_bias, initial, steps, batch:
+    .parameters, .macs, .macs_backward, .flops, .elementwise, .stored and .totals."""
+    from gatecalc.architecture import count as whole
+
+    for name in more:
+        if name not in _AROUND:
+            raise GatecalcError(
+                f"value: count has no setting '{shorten(name, 30)}'", help=f"it has {', '.join(_AROUND)}"
+            )
+    settings: dict[str, Any] = {
+        name: value if isinstance(value, bool) else integer(value, name, 1) for name, value in more.items()
+    }
+    return whole(cell, integer(D, "D", 1), integer(H, "H", 1), bias, **settings)
+
+
+_AROUND = (
+    *("layers", "bidirectional", "projection", "embedding", "readout", "readout_bias"),
+    *("initial", "steps", "batch"),
+)
 
 
 CONSTANTS: dict[str, Any] = {"pi": PI}

@@ -14,7 +14,7 @@ For a weight, words are the change of the output, ``A @ dU_f @ v``, or the gradi
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, closest
 from gatecalc.jacobian import Jacobian, jacobian
 from gatecalc.language import Source, Tree, add, multiply, name, number, parse, substitute
-from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, Real, apply
+from gatecalc.precise import ALGEBRA, ENCLOSURE, EXACT, PI, Real, apply
 from gatecalc.words import (
     IDENTITY,
     MAX_WORDS,
@@ -83,35 +83,47 @@ def compare(derived: Jacobian, formula: Tree, source: Source | None = None) -> G
     misfits = Reader(derived, source or Source(str(formula))).check(formula)
     if any(node.op == "name" and node.value == "delta" for node in formula.walk()):
         formula = _from_gradient(formula, derived)
+    right, given = derived.paths(MAX_WORDS), paths(substitute(formula, derived.named_paths(MAX_WORDS)), MAX_WORDS)
+    quick = derived.algebra(inline=False)
+    ours, theirs = _cancelled(right, given, lambda word: _spelled_out(word, quick))
     algebra = derived.algebra()
-    right = {word: algebra.expand(word) for word in derived.paths(MAX_WORDS)}
-    given = {
-        word: algebra.expand(word) for word in paths(substitute(formula, derived.named_paths(MAX_WORDS)), MAX_WORDS)
-    }
-    difference = _by_matrices(_difference(right.values(), given.values()))
+    difference = _by_matrices(_difference(map(algebra.expand, ours), map(algebra.expand, theirs)))
     if not difference:
         return Grade(True)
     points = _Points(algebra)
-    wrong, hows, notes = set(), [], []
+    wrong, hows, note = set(), [], ""
     for matrices, words in difference.items():
         found = points.where_not_zero(words)
-        if found is not None:
-            wrong.add(matrices)
-            sides = [_by_matrices(_difference(side.values(), ())).get(matrices, {}) for side in (right, given)]
-            notes.append(found.describe(*sides))
-        else:
+        if found is None:
             hows.append(ALGEBRA if points.is_zero_by_algebra(words) else ENCLOSURE)
+            continue
+        wrong.add(matrices)
+        if not note:
+            both = (_difference(map(algebra.expand, side), ()) for side in (right, given))
+            note = found.describe(*(_by_matrices(side).get(matrices, {}) for side in both))
     if not wrong:
         how = ENCLOSURE if ENCLOSURE in hows else ALGEBRA
         rests = f"the difference encloses 0 at {POINTS} random points to {BITS} bits; algebra does not settle it"
         return Grade(True, how=how, note=rests if how == ENCLOSURE else "")
-    missing, extra = _leftover(
-        [(word, words) for word, words in right.items() if wrong & set(_by_matrices(words))],
-        [(word, words) for word, words in given.items() if wrong & set(_by_matrices(words))],
-        algebra,
+    ours, theirs = (
+        [word for word in side if wrong & set(_by_matrices(algebra.expand(word)))] for side in (ours, theirs)
     )
-    note = misfits[0] if misfits else notes[0]
+    missing, extra = _leftover(ours, theirs, algebra)
+    if misfits:
+        note = misfits[0]
     return Grade(False, [str(tidy(word)) for word in missing], [str(tidy(word)) for word in extra], ENCLOSURE, note)
+
+
+def _spelled_out(word: Tree, algebra: Algebra) -> Hashable:
+    """Return a word with each of its factors in normal form, but not multiplied out."""
+    sign, parts = (-1, factors(word.args[0])) if word.op == "neg" else (1, factors(word))
+    key: list[Hashable] = [sign]
+    for part in parts:
+        is_scalar = is_diag(part) or (part.op == "name" and not is_matrix(part.value))
+        key.append(
+            frozenset(algebra.polynomial(part.args[0] if is_diag(part) else part).items()) if is_scalar else part
+        )
+    return tuple(key)
 
 
 def _difference(ours: Iterable[Words], theirs: Iterable[Words]) -> Words:
@@ -131,29 +143,31 @@ def _by_matrices(words: Words) -> dict[tuple[str, ...], Words]:
     return found
 
 
-Expanded = list[tuple[Tree, Words]]
-
-
-def _leftover(right: Expanded, given: Expanded, algebra: Algebra) -> tuple[list[Tree], list[Tree]]:
+def _leftover(right: list[Tree], given: list[Tree], algebra: Algebra) -> tuple[list[Tree], list[Tree]]:
     """Cancel the words that both sides have; then, where a word is a sum in one diagonal, its terms."""
-    right, given = _cancelled(right, given)
-    parts = [[(part, algebra.expand(part)) for word, _ in side for part in _terms(word)] for side in (right, given)]
-    fewer_right, fewer_given = _cancelled(*parts)
-    if len(fewer_right) < len(parts[0]):
-        right, given = fewer_right, fewer_given
-    return [word for word, _ in right], [word for word, _ in given]
+
+    def expanded(word: Tree) -> Hashable:
+        return frozenset(algebra.expand(word).items())
+
+    right, given = _cancelled(right, given, expanded)
+    parts, others = ([part for word in side for part in _terms(word)] for side in (right, given))
+    fewer = _cancelled(parts, others, expanded)
+    return fewer if len(fewer[0]) < len(parts) else (right, given)
 
 
-def _cancelled(right: Expanded, given: Expanded) -> tuple[Expanded, Expanded]:
-    left = list(given)
+def _cancelled(right: list[Tree], given: list[Tree], key: Callable[[Tree], Hashable]) -> tuple[list[Tree], list[Tree]]:
+    """Leave out of both lists what is in both, as often as it is."""
+    waiting: dict[Hashable, list[Tree]] = {}
+    for word in given:
+        waiting.setdefault(key(word), []).append(word)
     missing = []
-    for word, words in right:
-        match = next((k for k, (_, other) in enumerate(left) if other == words), None)
-        if match is None:
-            missing.append((word, words))
+    for word in right:
+        same = waiting.get(key(word))
+        if same:
+            same.pop(0)
         else:
-            left.pop(match)
-    return missing, left
+            missing.append(word)
+    return missing, [word for words in waiting.values() for word in words]
 
 
 def _terms(word: Tree) -> list[Tree]:
@@ -248,8 +262,11 @@ class Reader:
                 node, f"shape: the vector '{node}' stands where a matrix is needed", f"write 'diag({node})'"
             )
         if op == "attribute" and node.value == "T":
-            rows, columns = ("1", self.width(args[0])) if self._is_vector(args[0]) else self.shape(args[0])[::-1]
-            return rows, columns
+            try:
+                return "1", self.width(args[0])
+            except GatecalcError:  # no vector, so a matrix
+                rows, columns = self.shape(args[0])
+                return columns, rows
         if op == "name":
             return self._name(node)
         raise self.refuse(
@@ -312,9 +329,6 @@ class Reader:
             f"name: '{node.value}' is not part of {self.derived.cell.name}{over}{closest(node.value, known)}",
             f"its vectors are {names}"[:200],
         )
-
-    def _is_vector(self, node: Tree) -> bool:
-        return not (node.op == "name" and (node.value in self.matrices or node.value in self.derived.named))
 
     def width(self, node: Tree) -> str | None:
         """Return the width of an elementwise formula; None for a number."""
@@ -416,6 +430,8 @@ class _Point:
         return self.known[atom, unit]
 
     def _atom(self, atom: Any, unit: int) -> Real:
+        if atom in CONSTANTS:
+            return PI
         if isinstance(atom, str):
             formula = self.algebra.definitions.get(atom)
             if formula is None:
@@ -436,7 +452,7 @@ class _Point:
             for word in sorted(words, key=_spelled):
                 for unit, monomial in enumerate(word[::2]):
                     for atom, _ in sorted(monomial, key=_spelled):
-                        if isinstance(atom, str):
+                        if isinstance(atom, str) and atom not in CONSTANTS:
                             names.setdefault(atom if not units else f"{atom}[{unit}]", self.atom(atom, unit))
         matrices = next(iter(right or given))[1::2]
         where = ", ".join(f"{text} = {value.decimal(4)}" for text, value in names.items())
@@ -487,6 +503,8 @@ class _Points:
         return add(*(multiply(number(c), self._monomial(monomial, unit)) for monomial, c in polynomial))
 
     def _atom(self, atom: Any, unit: int) -> Tree:
+        if atom in CONSTANTS:
+            return name(atom)
         if isinstance(atom, str):
             formula = self.algebra.definitions.get(atom)
             if formula is None:

@@ -62,7 +62,8 @@ class Graph:
         self.edges: dict[tuple[str, str], Tree] = {}
         self.conflicts: set[str] = set()
         self._differentiate()
-        self.leaves = [parameter for parameter in cell.parameters if any(read == parameter for _, read in self.edges)]
+        inside = {parameter for each in self.sums.values() for parameter in each.parts.values()}
+        self.leaves = [parameter for parameter in cell.parameters if parameter not in inside]
 
     def _whole(self, node: Tree, target: str) -> Tree | None:
         """Turn the products and the bias of a sum into one name."""

@@ -77,13 +77,13 @@ class Jacobian:
         self.cell = cell
         self.path = path
         self.steps = steps
-        state = input.removesuffix(PREVIOUS)
-        by_state = input != state and state in cell.states
-        carried = [state] if by_state and path == "local" else list(cell.states)
-        self.unrolled = Unrolled(cell, steps, 0 if path == "total" else 1, carried)
+        vector, step = _at_step(input, cell, steps)
+        carried = [vector] if step is not None and vector in cell.states and path == "local" else cell.states
+        self.unrolled = Unrolled(cell, steps, 0 if step == 0 and path == "total" else 1, carried)
         self.output = self._resolve(output, steps, "OUTPUT")
         self.input = self._resolve(input, 1, "INPUT")
         self.by_weight = is_matrix(self.input)
+        self._nodes: dict[str, Node] = {}  # those on the way from the input to the output
         self._linear = {self.input}  # what a change comes to through no function; its terms are printed first
         self.log: list[Entry] = []
         self.where: dict[str, Tree] = {}
@@ -137,6 +137,7 @@ class Jacobian:
         nodes = self._needed(unrolled.changed_by(input))
         if self.output not in nodes:
             return ZERO
+        self._nodes = nodes
         readers: dict[str, int] = {}
         for node in nodes.values():
             for edge in node.edges:
@@ -146,6 +147,8 @@ class Jacobian:
         for label, node in nodes.items():
             found[label] = self._apply(node, found, named)
             self._record(node, nodes, found[label])
+            if any(_depth(word) > MAX_DEPTH for word in found[label].values()):
+                named.add(label)  # a long chain is printed in parts
         return self._assembled({label: found[label] for label in nodes if label in named or label == self.output})
 
     def _needed(self, nodes: dict[str, Node]) -> dict[str, Node]:
@@ -225,10 +228,11 @@ class Jacobian:
         if output not in self.unrolled.nodes:
             return f"{output} is given, not computed: it is held fixed"
         if output in self.unrolled.reads(input):
-            flat = next(node.function for node in self.unrolled.nodes.values() if node.function and node.outer == ZERO)
-            return f"the derivative of {flat} is 0 wherever it has one"
-        if self.path == "local" and output in Unrolled(self.cell, self.steps, 0, self.cell.states).reads(input):
-            held = sorted({each for node in self.unrolled.nodes.values() for each in node.held})
+            calls = (node for each in self.unrolled.nodes.values() for node in each.formula.walk() if node.op == "call")
+            flat = next((call.value for call in calls if ELEMENTWISE[call.value].derivative == "0"), None)
+            return f"the derivative of {flat} is 0 wherever it has one" if flat else "its terms cancel"
+        held = sorted({each for node in self.unrolled.nodes.values() for each in node.held})
+        if held and output in Unrolled(self.cell, self.steps, 0, self.cell.states).reads(input):
             are = "are" if len(held) > 1 else "is"
             return f"{' and '.join(held)} {are} held fixed; --path total has the path through what was held"
         return f"no equation of {self.cell.name} leads from {input} to {output}"
@@ -236,11 +240,9 @@ class Jacobian:
     @property
     def kinks(self) -> list[str]:
         """What is taken for the derivative where it jumps, for each function on the way that has kinks."""
-        reached = self.unrolled.reads(self.input)
         functions = {
             call.value
-            for label, node in self.unrolled.nodes.items()
-            if label in reached
+            for node in self._nodes.values()
             for call in node.formula.walk()
             if call.op == "call" and ELEMENTWISE[call.value].kinks
         }
@@ -264,9 +266,9 @@ class Jacobian:
         """The Jacobians that have a name, {"J_h_1": formula}."""
         return {self.reference(label): formula for label, formula in self.where.items()}
 
-    def algebra(self) -> Algebra:
+    def algebra(self, inline: bool = True) -> Algebra:
         """Return the normal form in which formulas for this Jacobian are compared."""
-        return Algebra(self.definitions, self.named, self.differential)
+        return Algebra(self.definitions, self.named, self.differential, inline)
 
     def paths(self, limit: int = MAX_PATHS) -> list[Tree]:
         """Return the words of the formula, one for each path of the chain rule, every named part in its place.
@@ -286,6 +288,14 @@ class Jacobian:
 
     def __repr__(self) -> str:
         return f"Jacobian({self.formula})"
+
+
+def _at_step(label: str, cell: Cell, steps: int) -> tuple[str, int | None]:
+    """Take ``c_prev``, or ``c_0`` over several steps, apart into the vector and the step that it belongs to."""
+    if label.endswith(PREVIOUS):
+        return label.removesuffix(PREVIOUS), 0
+    vector, _, number = label.rpartition("_")
+    return (vector, int(number)) if steps > 1 and vector in cell.widths and number.isdigit() else (label, None)
 
 
 def _direct_first(words: list[Tree]) -> list[Tree]:

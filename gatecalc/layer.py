@@ -19,7 +19,7 @@ from gatecalc.plan import Matrix, Plan
 
 Array = npt.NDArray[Any]
 Ready = list[tuple[Callable[..., Any], tuple[Any, ...]]]
-FACTOR_BYTES = 2**19  # of factors and the like computed at once: about half of a core's cache
+FACTOR_BYTES = 2**18  # of factors and the like computed at once: a part of a core's cache
 
 
 class Weights:
@@ -113,7 +113,8 @@ class Layer:
         self.arrays: dict[str, Array] = {
             "now": np.zeros((steps + 1, sizes["now"], *rest), dtype),
             "panel": panel(sizes["panel"], 1),
-            "delta": panel(sizes["delta"]),
+            "delta": np.zeros((self.chunk, sizes["delta"], *rest), dtype),
+            "delta_panel": panel(sizes["delta"]),
             "factor": np.zeros((self.chunk, sizes["factor"], *rest), dtype),
             "factor_scratch": np.zeros((self.chunk, sizes["factor_scratch"], *rest), dtype),
             "leaf_delta": np.zeros((steps, sizes["leaf"], *rest), dtype),
@@ -212,7 +213,7 @@ class Layer:
         for index, columns in self.plan.input_reads():
             group = self.plan.groups[index]
             matrix = self.weights.view(Matrix(index, columns.start, columns.stop, True))
-            delta = self.arrays["delta"][:, group.rows.start : group.rows.stop].reshape(flat)
+            delta = self.arrays["delta_panel"][:, group.rows.start : group.rows.stop].reshape(flat)
             out += np.matmul(matrix, delta).reshape(out.shape)
         if self.plan.input_is_elementwise:
             out += self.arrays["input_delta"]
@@ -258,10 +259,14 @@ class Layer:
                     for state, gradient in self.state_gradients.items():
                         ready.append((_add_where, (self.state_gradient(state), gradient, arrays["last"][step])))
                 ready += [self._ready(call, step, start) for call in plan.back[external]]
+            chunk = arrays["delta"][: stop - start].transpose(
+                2, 1, 0, 3
+            )  # of rows side by side, for the products below
+            ready.append((np.copyto, (arrays["delta_panel"][:, :, start:stop], chunk)))
             stop = start
         for index, group in enumerate(plan.groups):
-            flat = (self.settings, -1, self.steps * arrays["delta"].shape[3])
-            delta = arrays["delta"][:, group.rows.start : group.rows.stop].reshape(flat)
+            flat = (self.settings, -1, self.steps * arrays["delta_panel"].shape[3])
+            delta = arrays["delta_panel"][:, group.rows.start : group.rows.stop].reshape(flat)
             panel = arrays["panel"][:, group.columns.start : group.columns.stop].reshape(
                 self.settings, group.columns.rows, -1
             )[:, :, : flat[2]]
@@ -276,7 +281,11 @@ class Layer:
         """Return a step's call with its views."""
         if call.function is np.matmul:
             matrix, operand = call.args
-            views = [self.weights.view(matrix), self._by_setting(operand, step), self._by_setting(call.out, step)]
+            views = [
+                self.weights.view(matrix),
+                self._by_setting(operand, step, first),
+                self._by_setting(call.out, step, first),
+            ]
             return np.matmul, tuple(view[0] for view in views) if self.settings == 1 else tuple(views)
         return self._elementwise(call, lambda slot: self._at(slot, step, first), 0)
 
@@ -312,24 +321,24 @@ class Layer:
             return self.arrays["now"][step + 1, rows]
         if slot.space == "before":
             return self.arrays["now"][step, rows]
-        if slot.space == "factor":
-            return self.arrays["factor"][step - first, rows]
+        if slot.space in ("factor", "delta"):
+            return self.arrays[slot.space][step - first, rows]
         if slot.space == "leaf":
             return self.weights.leaf[rows]
         if slot.space == "leaf_delta":
             return self.arrays["leaf_delta"][step, rows]
         if slot.space in ("adjoint", "scratch", "back_scratch"):
             return self.arrays[slot.space][rows]
-        return self._by_setting(slot, step).transpose(1, 0, 2)
+        return self._by_setting(slot, step, first).transpose(1, 0, 2)
 
-    def _by_setting(self, slot: Slot, step: int) -> Array:
+    def _by_setting(self, slot: Slot, step: int, first: int) -> Array:
         """Return rows at a step as a product reads and writes them, (settings, rows, N)."""
         rows = slice(slot.start, slot.stop)
         if slot.space == "panel_next":
             return self.arrays["panel"][:, rows, step + 1]
-        if slot.space in ("panel", "delta", "given", "input_delta"):
+        if slot.space in ("panel", "given", "input_delta"):
             return self.arrays[slot.space][:, rows, step]
-        return self._at(slot, step, 0).transpose(1, 0, 2)
+        return self._at(slot, step, first).transpose(1, 0, 2)
 
     def _over(self, slot: Slot, start: int, stop: int) -> Array:
         """Return rows over steps, (steps, rows, settings, N)."""

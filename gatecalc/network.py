@@ -240,7 +240,7 @@ class Network:
                     self.settings,
                     layer.plan.width("x") if self.cell.inputs else 0,
                     layer.steps,
-                    layer.arrays["delta"].shape[3],
+                    layer.arrays["delta_panel"].shape[3],
                 )
                 below = np.zeros(shape, self.dtype)
             for direction in range(self.directions):
@@ -311,7 +311,7 @@ class Network:
             outputs: The gradient of the outputs, (T, N, width times directions).
             states: {state: the gradient of its last value}, (layers times directions, N, width).
         """
-        steps, sequences = self._layers[0].steps, self._layers[0].arrays["delta"].shape[3]
+        steps, sequences = self._layers[0].steps, self._layers[0].arrays["delta_panel"].shape[3]
         shape = (steps, sequences, self.width * self.directions)
         given = (
             None

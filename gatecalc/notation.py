@@ -45,7 +45,7 @@ def _latex_symbol(letter: str, subscripts: Sequence[str]) -> str:
     return f"{letter}_{{{', '.join(_subscript(each) for each in subscripts)}}}" if subscripts else letter
 
 
-_GREEK = ("alpha", "beta", "gamma", "delta", "eta", "theta", "lambda", "mu", "rho", "tau", "phi", "psi", "omega")
+_GREEK = ("alpha", "beta", "gamma", "delta", "eta", "theta", "lambda", "mu", "rho", "tau", "pi", "phi", "psi", "omega")
 
 
 def _subscript(text: str) -> str:

@@ -189,3 +189,41 @@ def _integers(values: list[Any]) -> list[int]:
 
 def _string(value: Any) -> str:
     return bytes(value).decode("utf-8", "replace")
+
+
+def model_of(cell: str, arrays: dict[str, Any], hidden: int, directions: int) -> bytes:
+    """Return an ONNX model of one recurrent node with these tensors (W, R, B and P), by the onnx package.
+
+    Raises:
+        GatecalcError: Where the package is not installed.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise GatecalcError(
+            "file: an ONNX file is written by the onnx package, which is not installed",
+            help="pip install onnx, or end the target's name in .npz or .safetensors",
+        ) from None
+    op = next(op for op in _ROLES if cell.startswith(op.lower()))
+    attributes: dict[str, Any] = {"hidden_size": hidden, **_ATTRIBUTES.get(cell, {})}
+    if cell == "rnn_relu":
+        attributes["activations"] = ["Relu"] * directions
+    if directions == 2:
+        attributes["direction"] = "bidirectional"
+    roles = {"W", "R", "B", "P"} & arrays.keys()
+    inputs = [role if role in roles | {"X"} else "" for role in _ROLES[op]]
+    while not inputs[-1]:
+        inputs.pop()
+    node = onnx.helper.make_node(op, inputs, ["Y"], name=cell, **attributes)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(arrays["W"].dtype)
+    ends = [
+        onnx.helper.make_tensor_value_info("X", kind, ["steps", "batch", arrays["W"].shape[2]]),
+        onnx.helper.make_tensor_value_info("Y", kind, ["steps", directions, "batch", hidden]),
+    ]
+    initial = [onnx.numpy_helper.from_array(arrays[role], role) for role in sorted(roles)]
+    graph = onnx.helper.make_graph([node], "gatecalc", ends[:1], ends[1:], initial)
+    data: bytes = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 14)]).SerializeToString()
+    return data
+
+
+_ATTRIBUTES: dict[str, dict[str, Any]] = {"gru_reset_after": {"linear_before_reset": 1}}

@@ -25,7 +25,7 @@ class Watch:
                 mean = float(layer.arrays["now"][1:, slot.start : slot.stop].mean())
                 self.gates.setdefault(gate, []).append(mean)
         if not self.sizes:
-            delta = layer.arrays["delta"]
+            delta = layer.arrays["delta_panel"]
             self.sizes = np.sqrt(np.square(delta).sum(axis=(0, 1, 3)))[::-1].tolist()
 
 

@@ -33,18 +33,15 @@ class Polynomial:
         self.terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
 
     def __add__(self, other: Polynomial | int) -> Polynomial:
-        total = dict(self.terms)
-        for monomial, coefficient in _polynomial(other).terms.items():
-            total[monomial] = total.get(monomial, 0) + coefficient
-        return Polynomial(total)
+        return total((self, _polynomial(other)))
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
-        total: dict[Monomial, int] = {}
+        found: dict[Monomial, int] = {}
         for one, a in self.terms.items():
             for two, b in _polynomial(other).terms.items():
                 monomial = _times(one, two)
-                total[monomial] = total.get(monomial, 0) + a * b
-        return Polynomial(total)
+                found[monomial] = found.get(monomial, 0) + a * b
+        return Polynomial(found)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -73,14 +70,14 @@ class Polynomial:
 
     def __call__(self, **values: Any) -> Any:
         """Evaluate it, every name being given; the values are of any kind that has ``+`` and ``*``."""
-        total: Any = 0
+        result: Any = 0
         for monomial, coefficient in self.terms.items():
-            product: Any = coefficient
+            term: Any = coefficient
             for name, power in monomial:
                 for _ in range(power):
-                    product = product * values[name]
-            total = total + product
-        return total
+                    term = term * values[name]
+            result = result + term
+        return result
 
     def coefficients(self, name: str) -> list[Polynomial]:
         """Return the coefficients of the powers of one name, from the power 0 up."""
@@ -103,6 +100,21 @@ class Polynomial:
 def symbol(name: str) -> Polynomial:
     """Return the polynomial that is one name."""
     return Polynomial({((name, 1),): 1})
+
+
+@functools.cache
+def product(*names: str) -> Polynomial:
+    """Return the polynomial that is a product of names; that of none is 1."""
+    return Polynomial({tuple((name, names.count(name)) for name in sorted(set(names))): 1})
+
+
+def total(terms: Iterable[Polynomial]) -> Polynomial:
+    """Return a sum."""
+    found: dict[Monomial, int] = {}
+    for term in terms:
+        for monomial, coefficient in term.terms.items():
+            found[monomial] = found.get(monomial, 0) + coefficient
+    return Polynomial(found)
 
 
 ZERO = Polynomial({})
@@ -135,7 +147,7 @@ class Formula:
                 if len(each.terms) > 1:
                     sums.append(each)
                 else:
-                    plain = plain * each
+                    plain = each if plain is ONE else plain * each
             for monomial, coefficient in plain.terms.items():
                 key = (monomial, tuple(sums))
                 merged[key] = merged.get(key, 0) + coefficient
@@ -146,13 +158,7 @@ class Formula:
     @property
     def polynomial(self) -> Polynomial:
         """The expanded form."""
-        total = ZERO
-        for factors in self.terms:
-            product = ONE
-            for each in factors:
-                product = product * each
-            total = total + product
-        return total
+        return total(functools.reduce(Polynomial.__mul__, factors) for factors in self.terms)
 
     @property
     def names(self) -> list[str]:
@@ -165,19 +171,19 @@ class Formula:
 
     def __call__(self, **values: Any) -> Any:
         """Evaluate it, every name being given; the values are of any kind that has ``+`` and ``*``."""
-        total: Any = 0
+        result: Any = 0
         for factors in self.terms:
-            product: Any = 1
+            term: Any = 1
             for each in factors:
-                product = product * each(**values)
-            total = total + product
-        return total
+                term = term * each(**values)
+            result = result + term
+        return result
 
     def __add__(self, other: Formula) -> Formula:
         return Formula([*self.terms, *other.terms])
 
     def __mul__(self, other: Polynomial | int) -> Formula:
-        return Formula([(_polynomial(other), *factors) for factors in self.terms])
+        return self if other == 1 else Formula([(_polynomial(other), *factors) for factors in self.terms])
 
     __rmul__ = __mul__
 

@@ -62,7 +62,7 @@ class Real:
     """A real number, known exactly or by enclosures of any precision; with symbols, a formula in them.
 
     Attributes:
-        op: ``number``, ``symbol``, ``pi``, ``+``, ``*``, ``/``, ``**``, or the name of a primitive function.
+        op: ``number``, ``symbol``, ``pi``, ``enclosed``, ``+``, ``*``, ``/``, ``**``, or a primitive function's name.
         args: What it was built from.
         exact: Its value, when it is a rational that exact arithmetic has found; else None.
         how: ``float64`` or ``float32`` when it comes out of a floating-point program, else ``exact``.
@@ -94,6 +94,11 @@ class Real:
         real = Real.number(Fraction(value))
         real.how = how
         return real
+
+    @staticmethod
+    def enclosed(enclosure: Callable[[int], Any]) -> Real:
+        """Return a number known by a function from a precision in bits to a ball (``flint.arb``) that contains it."""
+        return Real("enclosed", value=enclosure)
 
     @staticmethod
     def symbol(name: str) -> Real:
@@ -155,7 +160,7 @@ class Real:
         """Return the number in decimal, correctly rounded to that many digits after the point (ties to even).
 
         >>> evaluate(parse("sigmoid(3)**20")).decimal(6)
-        '0.378393'
+        '0.378421'
         """
         return _fixed(_rounded(self, digits), digits)
 
@@ -457,6 +462,8 @@ def _ball(node: Real) -> Any:
         return flint.arb.pi()
     if node.op == "symbol":
         raise Undecided(f"it depends on the symbol '{node.value}'")
+    if node.op == "enclosed":
+        return node.value(flint.ctx.prec)
     return PRIMITIVES[node.op](balls[0])
 
 
@@ -496,7 +503,7 @@ def sign(real: Real) -> tuple[int, str]:
 
 def _is_zero(real: Real) -> bool:
     """Ask SymPy whether a number, or a formula in symbols, is zero; False also where it cannot tell."""
-    if _written_size(real, {}) > MAX_ALGEBRA or not _is_moderate(real):
+    if _written_size(real, {}) > MAX_ALGEBRA or not _is_moderate(real):  # too long, or not written at all
         return False
     from gatecalc.algebra import is_zero
 
@@ -529,7 +536,10 @@ def _written_size(real: Real, known: dict[int, int]) -> int:
         if waiting and len(known) <= MAX_ALGEBRA:
             stack.extend(waiting)
             continue
-        known[id(node)] = min(MAX_ALGEBRA + 1, 1 + sum(known.get(id(argument), MAX_ALGEBRA) for argument in node.args))
+        own = MAX_ALGEBRA + 1 if node.op == "enclosed" else 1
+        known[id(node)] = min(
+            MAX_ALGEBRA + 1, own + sum(known.get(id(argument), MAX_ALGEBRA) for argument in node.args)
+        )
         stack.pop()
     return known[id(real)]
 

@@ -125,7 +125,7 @@ class _Writer:
         """Write the length of some vector of that width."""
         known = [label for label in (*self.leaves, *self.computed) if label not in self._matrices]
         more = [label for label in self.jacobian.given if label.isidentifier() and label not in self._matrices]
-        label = next(label for label in (*known, *sorted(more)) if self.widths[label] == width)
+        label = next(label for label in (*known, self.jacobian.input, *sorted(more)) if self.widths[label] == width)
         if label not in self.computed:
             self.leaves[label] = width
         return f"len({_safe(label)})"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -32,13 +35,29 @@ SIZES = {
 }
 
 
+# What the readers of zip archives, JSON, NumPy headers and byte strings raise for bytes that make no sense to them.
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, struct.error, UnicodeDecodeError, NotImplementedError),
+    *(ValueError, KeyError, IndexError, TypeError, AttributeError),
+)
+
+
 class Stored(Record):
     """A tensor in a file: its shape, its number type, and how to read it as a NumPy array."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    read: Callable[[], Any]
+    load: Callable[[], Any]
+
+    def read(self) -> Any:
+        """Return it as a NumPy array; refuse one that its file cannot give."""
+        try:
+            return self.load()
+        except DAMAGE as error:
+            what = shorten(str(error) or type(error).__name__)
+            help = "export it again"
+            raise GatecalcError(f"file: '{shorten(self.name)}' is cut short or damaged ({what})", help=help) from None
 
     @property
     def size(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import pickletools
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -53,7 +54,9 @@ class _Tensor(Record):
 def tensors(path: str, archive: zipfile.ZipFile, program: str, data: bytes) -> dict[str, Stored]:
     """Return the tensors of a state dict: ``data`` is its pickle, the entry ``program`` of the archive."""
     folder = program[: -len("data.pkl")]
-    content = _pickled(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes that Python would not write
+        content = _pickled(data)
     sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
     found: dict[str, Stored] = {}
     for name, tensor in _named(content):
@@ -175,7 +178,18 @@ _LITERALS: dict[str, Callable[[Any], Any]] = {
     "NEWTRUE": lambda _: True,
     "NEWFALSE": lambda _: False,
     **dict.fromkeys(
-        ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BININT", "BININT1", "BININT2"), lambda value: value
+        (
+            "STRING",
+            "UNICODE",
+            "BINSTRING",
+            "BINUNICODE",
+            "SHORT_BINUNICODE",
+            "BINUNICODE8",
+            "BININT",
+            "BININT1",
+            "BININT2",
+        ),
+        lambda value: value,
     ),
     **dict.fromkeys(
         ("LONG1", "LONG4", "INT", "LONG", "BINFLOAT", "FLOAT", "SHORT_BINBYTES", "BINBYTES"), lambda value: value

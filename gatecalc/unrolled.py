@@ -43,6 +43,7 @@ class Node(NamedTuple):
         function: The function around the whole formula, or None.
         matrix: The matrix of ``y = M v``, or None.
         held: Previous states that it reads and that are held fixed.
+        reads: All else that it reads.
     """
 
     label: str
@@ -52,6 +53,7 @@ class Node(NamedTuple):
     function: str | None
     matrix: str | None
     held: tuple[str, ...]
+    reads: tuple[str, ...]
 
 
 class Unrolled:
@@ -107,7 +109,8 @@ class Unrolled:
                 edges,
                 template.function,
                 template.matrix,
-                tuple(labels[edge.source] for edge in template.edges if edge.source in held_back),
+                tuple(labels[each] for each in template.reads if each in held_back),
+                tuple(labels.get(each, each) for each in template.reads if each not in held_back),
             )
 
     def changed_by(self, source: str) -> dict[str, Node]:
@@ -124,7 +127,7 @@ class Unrolled:
         """Return the labels of all nodes that are computed from the source, whatever the derivative is."""
         reached = {source}
         for label, node in self.nodes.items():
-            if any(read in reached and read not in node.held for read in node.formula.names()):
+            if node.matrix == source or any(read in reached for read in node.reads):
                 reached.add(label)
         return reached
 
@@ -154,7 +157,7 @@ def _template(equation: Elementwise | Product) -> Node:
     if isinstance(equation, Product):
         edge = Edge(equation.vector, name(equation.matrix))
         formula = Tree("@", (name(equation.matrix), name(equation.vector)))
-        return Node(equation.name, formula, ONE, (edge,), None, equation.matrix, ())
+        return Node(equation.name, formula, ONE, (edge,), None, equation.matrix, (), (equation.vector,))
     formula, outer, function, inner = equation.formula, ONE, None, equation.formula
     if formula.op == "call":
         function, inner = formula.value, formula.args[0]
@@ -162,7 +165,9 @@ def _template(equation: Elementwise | Product) -> Node:
     partials = [(read, derivative(inner, read, None if function else equation.name)) for read in _in_order(inner)]
     reads = set(equation.reads)
     edges = [Edge(read, diag(partial)) for read, partial in partials if partial != ZERO and read in reads]
-    return Node(equation.name, formula, outer, () if outer == ZERO else tuple(edges), function, None, ())
+    return Node(
+        equation.name, formula, outer, () if outer == ZERO else tuple(edges), function, None, (), tuple(equation.reads)
+    )
 
 
 def _in_order(formula: Tree) -> list[str]:

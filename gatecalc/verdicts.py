@@ -36,6 +36,16 @@ class Judgement(NamedTuple):
     reason: str = ""
 
 
+class Never:
+    """What stands for a number that a run did not give before it was given up."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def __str__(self) -> str:
+        return "never"
+
+
 def judge(numeral: Numeral, value: Real, printed: Real | None = None) -> Judgement:
     """Return the verdict on a figure that is printed for a value.
 

@@ -7,6 +7,7 @@ rounded is said. Where two layers compute different functions the conversion is 
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
@@ -68,7 +69,7 @@ def convert(
 
     Args:
         source: A model file: ``.npz``, ``.safetensors``, PyTorch's or ONNX's.
-        target: The file to write, ``.npz`` or ``.safetensors``; None to only tell what would be written.
+        target: The file to write, ``.npz`` or ``.safetensors``, or ``.onnx`` for one ONNX layer; None to write nothing.
         to: The framework whose layout is wanted.
         where: The framework of the source, where its names do not tell.
         cell: The cell, where the names and shapes do not tell (tanh or relu).
@@ -83,7 +84,7 @@ def convert(
     if target is not None:
         if os.path.abspath(target) == os.path.abspath(source):
             raise GatecalcError("file: the target is the source", Place(target), "give another path")
-        write(target, arrays)
+        write(target, arrays, result)
     return result._replace(target=target)
 
 
@@ -100,10 +101,11 @@ def converted(
     """Return the converted arrays and what was done; see :func:`convert`."""
     found = read(source)
     name = framework(where).name if where else None
+    if cell is not None:
+        load_cell(cell)
     chosen = _chosen(source, units(found, name, cell), prefix)
     if forget_bias is not None:
         chosen = [unit._replace(row=_with_forget_bias(unit.row, forget_bias)) for unit in chosen]
-    row, change = _target(chosen[0].row.cell, to, layer)
     notes: list[str] = []
     if chosen[0].also and cell is None:
         could = [chosen[0].row.cell, *chosen[0].also]
@@ -111,11 +113,15 @@ def converted(
             help = f"say which it is, as in --cell {could[-1]}"
             raise GatecalcError(f"cell: {' and '.join(could)} have the same tensors", Place(source), help)
         notes.append("whether it is tanh or relu does not show in the weights")
+    row, change = _target(chosen[0].row.cell, to, layer)
     layers, directions = 1 + max(unit.layer for unit in chosen), 1 + max(unit.direction for unit in chosen)
     parts: dict[str, Any] = {}
     rounded = False
     for unit in chosen:
-        values = extract(unit)
+        try:
+            values = extract(unit)
+        except GatecalcError as error:
+            raise error.at(Place(source)) from None
         if change is not None:
             values = change(_effective(values, unit.row))
         added = unit.row.added if change is None else {}
@@ -355,14 +361,15 @@ def _target(source: str, to: str, layer: str | None) -> tuple[Row, Change | None
         if (source, row.cell) in CHANGES:
             return row, CHANGES[source, row.cell]
     family = [row.cell for row in rows if row.cell.split("_")[0] == source.split("_")[0]]
-    where = f"{given.title}'s {layer}" if layer else given.title
-    if not family:
+    if layer is not None and not family:
         raise GatecalcError(
-            f"convert: {where} has no layer that could compute {source}",
-            help=f"see 'gatecalc layout {source} --framework ...'",
+            f"convert: {given.title}'s {shorten(layer)} does not compute {source}", help="leave --layer out"
         )
+    if not family:
+        help = f"see 'gatecalc layout {source} --framework ...'"
+        raise GatecalcError(f"convert: {given.title} has no layer that could compute {source}", help=help)
     raise GatecalcError(
-        f"convert: {source} cannot become {family[0]} of {where}: {_reason(source, family[0])}",
+        f"convert: {source} cannot become {family[0]} of {given.title}: {_reason(source, family[0])}",
         help="convert to a framework that has it, or train again",
     )
 
@@ -384,22 +391,27 @@ def _reason(source: str, target: str) -> str:
 # ------------------------------------------------------------------------------------------- writing
 
 
-def write(path: str, arrays: dict[str, Any]) -> None:
-    """Write named arrays as ``.npz`` or ``.safetensors``, whole or not at all."""
+def write(path: str, arrays: dict[str, Any], what: Converted | None = None) -> None:
+    """Write named arrays as ``.npz`` or ``.safetensors``, or a converted layer as ``.onnx``; whole or not at all."""
     import numpy
 
     kind = os.path.splitext(path)[1]
-    if kind not in (".npz", ".safetensors"):
+    if kind == ".onnx" and what is not None:
+        data = _onnx(path, arrays, what)
+    elif kind == ".safetensors":
+        data = _safetensors(arrays)
+    elif kind == ".npz":
+        buffer = io.BytesIO()
+        numpy.savez(buffer, **arrays)
+        data = buffer.getvalue()
+    else:
         raise GatecalcError(
             f"file: '{shorten(path)}' does not say how to write it", help="end its name in .npz or .safetensors"
         )
     partial = f"{path}.partial"
     try:
         with open(partial, "wb") as file:
-            if kind == ".npz":
-                numpy.savez(file, **arrays)
-            else:
-                file.write(_safetensors(arrays))
+            file.write(data)
         os.replace(partial, path)
     except OSError as error:
         raise GatecalcError(
@@ -407,6 +419,17 @@ def write(path: str, arrays: dict[str, Any]) -> None:
             Place(path),
             "give a path that can be written",
         ) from None
+
+
+def _onnx(path: str, arrays: dict[str, Any], what: Converted) -> bytes:
+    if what.target_framework != "onnx" or what.layers > 1:
+        raise GatecalcError(
+            f"file: '{shorten(path)}' would hold {what.layers} layers of {what.target_framework}",
+            help="an .onnx file is written of one layer, with --to onnx; end the name in .npz or .safetensors",
+        )
+    from gatecalc.onnxfile import model_of
+
+    return model_of(what.target_cell, arrays, arrays["R"].shape[2], what.directions)
 
 
 def _safetensors(arrays: dict[str, Any]) -> bytes:

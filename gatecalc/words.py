@@ -25,6 +25,7 @@ from gatecalc.errors import GatecalcError
 from gatecalc.language import Tree, name
 
 MAX_WORDS = 5_000  # of one expansion
+MAX_POWER, MAX_SUM_POWER = 1_000, 50  # of one factor, and of a sum
 
 IDENTITY = name("I")
 
@@ -169,14 +170,21 @@ class Algebra:
         definitions: What a name stands for, {name: formula}; a name without a definition is independent of all others.
         named: Jacobians that have a name of their own, {name: its formula}.
         differential: The name that stands for the change of a matrix, ``dU_f``, where there is one.
+        inline: Whether vectors that are sums and products are replaced by what they are. Equal is equal without it,
+            and then quickly so; to be sure of a difference it is needed.
     """
 
     def __init__(
-        self, definitions: Mapping[str, Tree], named: Mapping[str, Tree] | None = None, differential: str | None = None
+        self,
+        definitions: Mapping[str, Tree],
+        named: Mapping[str, Tree] | None = None,
+        differential: str | None = None,
+        inline: bool = True,
     ) -> None:
         self.definitions = definitions
         self.named = named or {}
         self.differential = differential
+        self.inline = inline
         self._names: dict[str, Polynomial] = {}
         self._words: dict[str, Words] = {}
         self._heads: dict[Hashable, str] | None = None
@@ -205,8 +213,8 @@ class Algebra:
             )
         if op == "call" and tree.value == "diag":
             return {(monomial,): coefficient for monomial, coefficient in self.polynomial(args[0]).items()}
-        if op == "number":
-            return {(UNIT,): Fraction(tree.value)} if tree.value else {}
+        if op in ("number", "**"):
+            return {(monomial,): coefficient for monomial, coefficient in self.polynomial(tree).items()}
         if tree == IDENTITY:
             return {(UNIT,): Fraction(1)}
         if tree.value in self.named:
@@ -270,7 +278,8 @@ class Algebra:
         """A name that is a function of something stays; one that is a sum or product becomes what it is."""
         if text not in self._names:
             formula = self.definitions.get(text)
-            self._names[text] = _atom(text) if formula is None or formula.op == "call" else self.polynomial(formula)
+            is_atom = formula is None or formula.op == "call" or not self.inline
+            self._names[text] = _atom(text) if formula is None or is_atom else self.polynomial(formula)
         return self._names[text]
 
     def _call(self, call: Hashable) -> Polynomial:
@@ -337,9 +346,9 @@ def _concatenate(one: Word, other: Word) -> Word:
 
 def _power(base: Polynomial, exponent: Fraction) -> Polynomial:
     """Whole powers are multiplied out; others of a sum are atoms, as are those of a number."""
+    if abs(exponent) > (MAX_POWER if len(base) < 2 or exponent < 0 else MAX_SUM_POWER):
+        raise GatecalcError("limit: the power is too large to be multiplied out", help="write a smaller power")
     if exponent == int(exponent) and exponent >= 0:
-        if len(base) > 1 and exponent > 50:
-            raise GatecalcError("limit: a sum to a power above 50 is not multiplied out", help="write a smaller power")
         result: Polynomial = {UNIT: Fraction(1)}
         for _ in range(int(exponent)):
             result = _multiply(result, base, _times)

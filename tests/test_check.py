@@ -391,7 +391,7 @@ def test_every_function_of_the_table_gives_its_example() -> None:
         ("note = \"it's ''' a\"\n# \"\"\"\n[[claim]]\nstates = '1'\nof = 'o'\n", "6:7: name: unknown name 'o'"),
         ('[[claim]]\nstates = "1"\nof = "1"\n[claim.more]\na = 1\n', "5:1: key: unknown key 'more'"),
         (
-            '[[table]]\nof = "row"\ncolumns = ["claim"]\nrows = [\n["1"],\n["claim"]\n]\n[[claim]]\nholds = "1 == 1"\n',
+            '[[table]]\nof = "row"\ncolumns = ["claim"]\nrows = [\n["1"],\n["claim"]\n]\n' + CLAIM,
             "7:2: numeral: 'claim' is not a number",
         ),
         (
@@ -453,6 +453,27 @@ def test_lines_of_a_pack_are_found_in_any_layout(tmp_path: Path) -> None:
     assert str(caught.value).splitlines()[0].endswith(":10:1: key: unknown key 'claim2'")
 
 
+@pytest.mark.parametrize(
+    "holds, how",
+    [
+        ("1/3 < 0.34", "exact"),
+        ("sigmoid(1) < 0.74", "enclosure"),
+        ("2 * symbol('H') == symbol('H') + symbol('H')", "algebra"),
+        ("not run.h[1][0] > 0", "float32"),
+        ("increasing(run.norm) or sigmoid(1) < 0.74", "float32"),
+    ],
+)
+def test_a_condition_says_how_it_is_known(tmp_path: Path, holds: str, how: str) -> None:
+    """By the weakest of the numbers that it looks at."""
+    pack = tmp_path / "pack.toml"
+    pack.write_text(
+        "document = 'a text'\n[define]\nrun = \"simulate('rnn', x=[1, 0], H=2, draws='W | U')\"\n"
+        f'[[claim]]\nholds = "{holds}"\n'
+    )
+    (finding,) = check(str(pack)).claims
+    assert (finding.verdict, finding.how) == ("exact", how)
+
+
 def test_a_pack_may_come_from_standard_input() -> None:
     """`-` is a path."""
     result = run("check", "-", stdin=HEAD + CLAIM)
@@ -493,8 +514,30 @@ def test_errata_are_printed_for_the_author(tmp_path: Path) -> None:
         ('[[claim]]\nholds = "sqrt(2)**2 == 2"\n', "algebra"),
         ('[[claim]]\nholds = "[1, exp(1)] != [1, exp(1) + 1]"\n', "enclosure"),
         ('[define]\na = "exp(1) > 2"\n[[claim]]\nholds = "a"\n[[claim]]\nholds = "a"\n', "enclosure"),
+        ('[define]\na = "exp(1) > 2"\nb = "a and 1 < 2"\n[[claim]]\nholds = "not not b"\n', "enclosure"),
     ],
 )
-def test_a_condition_says_how_it_is_known(tmp_path: Path, text: str, how: str) -> None:
+def test_a_condition_counts_the_definitions_that_it_uses(tmp_path: Path, text: str, how: str) -> None:
     """By the weakest of its comparisons, those of the definitions that it uses included."""
     assert {finding.how for finding in check(pack(tmp_path, HEAD + text)).claims} == {how}
+
+
+@pytest.mark.parametrize(
+    ("states", "of", "verdict", "should"),
+    [
+        ("never", "train('remember-first', 'rnn', 20, W=0.5, U=0.5, V=0.5, rate=0.5, passes=9).learned", "exact", None),
+        ("9", "train('remember-first', 'rnn', 20, W=0.5, U=0.5, V=0.5, rate=0.5, passes=9).learned", "wrong", "never"),
+        ("never", "train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "wrong", "8"),
+        ("8", "train('remember-first', 'rnn', 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned", "exact", None),
+        ("never", "fair_width('rnn', 180, 3).width", "exact", None),
+        ("11", "fair_width('rnn', 180, 3).width", "wrong", "never"),
+    ],
+)
+def test_never_is_a_claim_that_there_is_no_such_number(
+    tmp_path: Path, states: str, of: str, verdict: str, should: str | None
+) -> None:
+    """In a pack and in the calculator; and a number where there is none is wrong."""
+    finding = check(pack(tmp_path, HEAD + f'[[claim]]\nstates = "{states}"\nof = "{of}"\n')).claims[0]
+    assert (finding.verdict, finding.should) == (verdict, should)
+    assert finding.how == ("exact" if of.startswith("fair") else "float64")
+    assert value(of, states).verdict == verdict

@@ -152,7 +152,7 @@ def test_bad_input_is_one_error_and_status_two(capsys: pytest.CaptureFixture[str
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("name", ["count", "layout", "fair"])
+@pytest.mark.parametrize("name", ["count", "layout", "fair", "convert", "audit"])
 def test_help_has_an_example(capsys: pytest.CaptureFixture[str], name: str) -> None:
     """That begins with the command itself."""
     status, out, _ = run(capsys, f"{name} --help")

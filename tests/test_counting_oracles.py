@@ -219,3 +219,237 @@ def test_the_autograd_scheme_is_what_autograd_keeps_of_the_written_equations(tor
         return sum(size for _, size in storages.values())
 
     assert kept(7) - kept(6) == stored(name, "autograd")(**sizes)
+
+
+# ---------------------------------------------------------------------------------------------- conversions, by running
+
+
+def _sequence(torch: Any) -> Any:
+    import numpy
+
+    return numpy.random.default_rng(3).normal(size=(T, 3)).astype("float32")
+
+
+def _own(path: str, where: str, name: str, x: Any) -> Any:
+    """Run our own equations with the weights of a file, and return every step's h."""
+    import numpy
+
+    from gatecalc.artefacts import read
+    from gatecalc.recognise import units
+    from gatecalc.weights import extract
+
+    (unit,) = units(read(path), where, name)
+    of = cell(name)
+    values: dict[str, Any] = {}
+    for (parameter, _), value in extract(unit).items():
+        values[parameter] = values.get(parameter, 0) + value.astype("float64")
+    functions = {"sigmoid": lambda a: 1 / (1 + numpy.exp(-a)), "tanh": numpy.tanh, "relu": lambda a: a * (a > 0)}
+
+    def evaluate(tree: Any) -> Any:
+        if tree.op in ("number", "name"):
+            return values[tree.value] if tree.op == "name" else tree.value
+        args = [evaluate(argument) for argument in tree.args]
+        if tree.op == "call":
+            return functions[tree.value](args[0])
+        if tree.op == "neg":
+            return -args[0]
+        total = args[0]
+        for value in args[1:]:
+            total = total + value if tree.op == "+" else total * value if tree.op == "*" else total @ value
+        return total
+
+    values |= {f"{state}_prev": numpy.zeros(unit.widths[of.widths[state]]) for state in of.states}
+    outputs = []
+    for values["x"] in x:
+        for target, formula in of.written.items():
+            values[target] = evaluate(formula)
+        values |= {f"{state}_prev": values[state] for state in of.states}
+        outputs.append(values["h"])
+    return numpy.array(outputs)
+
+
+def _onnx(kind: str, arrays: dict[str, Any], x: Any, **attributes: Any) -> Any:
+    """Run one node with ONNX's reference evaluator."""
+    onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make oracles")
+    from onnx.reference import ReferenceEvaluator
+
+    hidden = arrays["R"].shape[2]
+    node = onnx.helper.make_node(kind, ["X", "W", "R", "B"], ["Y"], hidden_size=hidden, **attributes)
+    types = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("X", "Y")]
+    initial = [onnx.numpy_helper.from_array(arrays[name], name) for name in "WRB"]
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "graph", types[:1], types[1:], initial))
+    return ReferenceEvaluator(model).run(None, {"X": x[:, None]})[0][:, 0, 0]
+
+
+RUN = [
+    ("RNN", "rnn", "SimpleRNN", {}),
+    ("LSTM", "lstm", "LSTM", {}),
+    ("GRU", "gru_reset_after", "GRU", {"linear_before_reset": 1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "keras_kind", "attributes"), RUN, ids=str)
+def test_torch_keras_onnx_and_our_own_equations_agree_on_converted_weights(
+    torch: Any, keras: Any, tmp_path: Any, kind: str, name: str, keras_kind: str, attributes: dict
+) -> None:
+    """One sequence, every step, to the tolerance of float32."""
+    import numpy
+
+    from gatecalc.weights import converted, write
+
+    torch.manual_seed(5)
+    layer = getattr(torch.nn, kind)(3, 5)
+    x = _sequence(torch)
+    expected = layer(torch.tensor(x)[:, None])[0][:, 0].detach().numpy()
+    source = str(tmp_path / "layer.pt")
+    torch.save(layer.state_dict(), source)
+    choice = None if name == "rnn" else name
+    numpy.testing.assert_allclose(_own(source, "pytorch", name, x), expected, atol=1e-6)
+
+    arrays, result = converted(source, "keras", cell=choice)
+    assert result.target_cell == name
+    theirs = getattr(keras.layers, keras_kind)(5, return_sequences=True)
+    theirs.build((None, T, 3))
+    theirs.set_weights([arrays[weight.name] for weight in theirs.weights])
+    output = keras.ops.convert_to_numpy(theirs(x[None]))[0]
+    numpy.testing.assert_allclose(output, expected, atol=1e-6)
+
+    path = str(tmp_path / "keras.npz")
+    write(path, {weight.name: keras.ops.convert_to_numpy(weight) for weight in theirs.weights})
+    arrays, result = converted(path, "onnx", where="keras", cell=choice)
+    numpy.testing.assert_allclose(_onnx(kind, arrays, x, **attributes), expected, atol=1e-6)
+
+    path = str(tmp_path / "onnx.npz")
+    write(path, arrays)
+    arrays, result = converted(path, "pytorch", where="onnx", cell=name)
+    layer.load_state_dict({key: torch.tensor(value) for key, value in arrays.items()})
+    numpy.testing.assert_allclose(layer(torch.tensor(x)[:, None])[0][:, 0].detach().numpy(), expected, atol=1e-6)
+
+
+def test_keras_without_reset_after_runs_as_onnx_without_linear_before_reset(keras: Any, tmp_path: Any) -> None:
+    """The other reset form, gru_cho."""
+    import numpy
+
+    from gatecalc.weights import converted, write
+
+    layer = keras.layers.GRU(5, reset_after=False, return_sequences=True, bias_initializer="random_normal")
+    layer.build((None, T, 3))
+    x = _sequence(None)
+    expected = keras.ops.convert_to_numpy(layer(x[None]))[0]
+    path = str(tmp_path / "gru.npz")
+    write(path, {weight.name: keras.ops.convert_to_numpy(weight) for weight in layer.weights})
+    arrays, result = converted(path, "onnx", where="keras")
+    assert (result.cell, result.exact) == ("gru_cho", True)
+    numpy.testing.assert_allclose(_onnx("GRU", arrays, x), expected, atol=1e-6)
+    numpy.testing.assert_allclose(_own(path, "keras", "gru_cho", x), expected, atol=1e-6)
+
+
+def test_a_bidirectional_stack_goes_to_onnx_and_back_to_the_last_bit(torch: Any, tmp_path: Any) -> None:
+    """Two layers, two directions, both biases."""
+    from gatecalc.weights import converted, write
+
+    layer = torch.nn.LSTM(3, 5, 2, bidirectional=True)
+    source, path = str(tmp_path / "lstm.pt"), str(tmp_path / "lstm.npz")
+    torch.save(layer.state_dict(), source)
+    arrays, result = converted(source, "onnx")
+    assert (result.layers, result.directions, result.exact) == (2, 2, True)
+    write(path, arrays)
+    back, result = converted(path, "pytorch", where="onnx", cell="lstm")
+    assert result.exact
+    for name, tensor in layer.state_dict().items():
+        assert back[name].tobytes() == tensor.numpy().tobytes(), name
+
+
+def test_a_torch_file_is_read_as_torch_reads_it(torch: Any, tmp_path: Any) -> None:
+    """Views, transposes, half precision, a nested checkpoint and parameters; and a module is refused by name."""
+    from gatecalc import GatecalcError
+    from gatecalc.artefacts import read
+
+    base = torch.arange(24.0).reshape(4, 6)
+    saved = {
+        "epoch": 3,
+        "model": {"view": base[1:3, ::2], "turned": base.T, "half": base.half(), "one": torch.nn.Parameter(base[0])},
+    }
+    path = str(tmp_path / "checkpoint.pt")
+    torch.save(saved, path)
+    found = read(path).tensors
+    assert list(found) == ["model.view", "model.turned", "model.half", "model.one"]
+    for name, stored_ in found.items():
+        assert (stored_.read() == saved["model"][name[6:]].detach().numpy()).all(), name
+    torch.save(torch.nn.LSTM(3, 5), path)
+    with pytest.raises(GatecalcError, match=r"would run code|no state dict needs"):
+        read(path)
+
+
+def test_an_onnx_file_is_read_as_onnx_reads_it(torch: Any, tmp_path: Any) -> None:
+    """Initial values, node attributes, and the layers they make."""
+    onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make oracles")
+    import numpy
+
+    from gatecalc.artefacts import read
+    from gatecalc.recognise import units
+
+    random = numpy.random.default_rng(1)
+    arrays = {
+        name: random.normal(size=shape).astype("float32")
+        for name, shape in {"W": (2, 15, 3), "R": (2, 15, 5), "B": (2, 30)}.items()
+    }
+    node = onnx.helper.make_node(
+        "GRU", ["X", "W", "R", "B"], ["Y"], name="gru", hidden_size=5, linear_before_reset=1, direction="bidirectional"
+    )
+    types = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("X", "Y")]
+    initial = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    initial[2] = onnx.helper.make_tensor("B", onnx.TensorProto.FLOAT, (2, 30), arrays["B"].ravel().tolist())
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "graph", types[:1], types[1:], initial))
+    path = str(tmp_path / "gru.onnx")
+    onnx.save(model, path)
+    found = read(path)
+    for name, array in arrays.items():
+        assert (found.tensors[name].read() == array).all()
+    assert [(unit.row.cell, unit.direction, unit.widths) for unit in units(found)] == [
+        ("gru_reset_after", 0, {"H": 5, "D": 3}),
+        ("gru_reset_after", 1, {"H": 5, "D": 3}),
+    ]
+
+
+def test_a_safetensors_file_is_read_and_written_as_its_own_library_does(tmp_path: Any) -> None:
+    """Both ways, to the last bit."""
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed: make oracles")
+    import numpy
+
+    from gatecalc.artefacts import read
+    from gatecalc.weights import write
+
+    arrays = {"a.weight": numpy.arange(6, dtype="float32").reshape(2, 3), "b": numpy.ones(4, "float16")}
+    path = str(tmp_path / "x.safetensors")
+    library.save_file(arrays, path)
+    assert all((read(path).tensors[name].read() == array).all() for name, array in arrays.items())
+    write(path, arrays)
+    assert all((library.load_file(path)[name] == array).all() for name, array in arrays.items())
+
+
+@pytest.mark.parametrize(("kind", "name"), [("RNN", "rnn"), ("GRU", "gru_reset_after"), ("LSTM", "lstm")])
+def test_an_onnx_file_that_is_written_runs_and_comes_back(torch: Any, tmp_path: Any, kind: str, name: str) -> None:
+    """Both directions of torch's layer in ONNX's reference evaluator; and the weights again, to the last bit."""
+    onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make oracles")
+    import numpy
+    from onnx.reference import ReferenceEvaluator
+
+    from gatecalc.audit import audit
+    from gatecalc.weights import convert, converted
+
+    layer = getattr(torch.nn, kind)(3, 5, bidirectional=True)
+    source, target = str(tmp_path / "layer.pt"), str(tmp_path / "layer.onnx")
+    torch.save(layer.state_dict(), source)
+    assert convert(source, target, "onnx").exact
+    onnx.checker.check_model(target, full_check=True)
+    x = _sequence(torch)
+    both = ReferenceEvaluator(target).run(None, {"X": x[:, None]})[0][:, :, 0]
+    expected = layer(torch.tensor(x)[:, None])[0][:, 0].detach().numpy()
+    numpy.testing.assert_allclose(both.reshape(T, 10), expected, atol=1e-6)
+    assert [(found.cell, found.directions, found.parameters) for found in audit(target).layers] == [
+        (name, 2, sum(each.numel() for each in layer.parameters()))
+    ]
+    back, _ = converted(target, "pytorch")
+    for key, tensor in layer.state_dict().items():
+        assert back[key].tobytes() == tensor.numpy().tobytes(), key

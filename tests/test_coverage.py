@@ -30,6 +30,7 @@ def left(found: Coverage) -> list[str]:
         ("86,272 weights, 20{,}480 and 1,2", ["86,272", "20{,}480", "1", "2"]),
         ("0.9526, .25 and 3.887e-03", ["0.9526", ".25", "3.887e-03"]),
         ("110.95260.8808", ["110.95260.8808"]),
+        ("256=1,0244", ["256", "1,0244"]),
         ("%.3f and %2d", ["3", "2"]),
         ("x1=1, t=0.5f", ["1", "0.5"]),
         ("section 16.10.2", ["16.10.2"]),
@@ -150,3 +151,27 @@ def test_a_document_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
         result = run("coverage", str(path), "worked_examples/four-gates.toml")
         assert result.exit_code == 2
         assert result.stderr.startswith(f"{path}: file:")
+
+
+def test_a_glued_run_has_the_first_choice_of_what_declared_numerals_could_do_without(tmp_path: Path) -> None:
+    """A declared 0.5 does not use up the claim's, which the run needs."""
+    document = "w=0.5w = 0.5, and then 0.520=0.25"
+    claim = '[[claim]]\nline = 1\nstates = "0.25"\nof = "0.5**2"\nprinted = "0.5**2 * 20 / 20"\n'
+    declared = '[[numeral]]\nis = "given"\ntext = "w=#w = #"\nwhy = "the weight"\n'
+    found = cover(tmp_path, document, claim + declared)
+    assert (left(found), found.given) == ([], 2)
+
+
+def test_a_figure_that_is_not_on_its_line_is_a_warning(tmp_path: Path) -> None:
+    """The pack says where it stands."""
+    claim = '[[claim]]\nline = 1\nstates = "0.25"\nof = "0.5**2"\n'
+    assert cover(tmp_path, "0.25", claim).warnings == []
+    assert cover(tmp_path, "0.35", claim).warnings[0].endswith(":2: '0.25' does not stand on line 1")
+
+
+def test_a_glued_run_is_spelled_in_the_order_of_the_claims(tmp_path: Path) -> None:
+    """0.9526 and 1 do not spell 10.9526, and what is left over is unaccounted for."""
+    one, gate = (f'[[claim]]\nline = 1\nstates = "{text}"\nof = "{text}"\n' for text in ("1", "0.9526"))
+    assert left(cover(tmp_path, "10.9526", one + gate)) == []
+    assert left(cover(tmp_path, "10.9526", gate + one)) == ["10.9526"]
+    assert left(cover(tmp_path, "10.95262", one + gate)) == ["10.95262"]

@@ -381,7 +381,7 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
         (["remember-first", "--resume", "missing.npz"], "file: cannot read it: no such file or directory"),
         (
             ["remember-first", "--length", "5,6", "--save", "x.npz"],
-            "option: --plot, --save and --resume are for one run, and this is 2",
+            "option: --every, --plot, --save and --resume are for one run, and this is 2",
         ),
     ],
 )
@@ -400,3 +400,12 @@ def test_a_saved_run_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.npz").write_bytes(b"nothing")
     with pytest.raises(GatecalcError, match="it is not a saved run"):
         train("count-bits", "gru", 4, resume=str(tmp_path / "run.npz"))
+
+
+def test_every_so_many_passes_the_loss_and_the_mean_gates_are_shown() -> None:
+    """The first, every N-th and the last; at zero weights both gates of a GRU stand at one half."""
+    command = ["train", "information", "--cell", "gru_cho", "--length", "4", "--passes", "5", "--every", "2"]
+    lines = CliRunner().invoke(gatecalc, command, catch_exceptions=False).output.splitlines()
+    assert lines[0].split() == ["pass", "loss", "z", "r"]
+    assert [line.split()[0] for line in lines[1:5]] == ["1", "2", "4", "5"]
+    assert all(line.split()[2:] == ["0.5000", "0.5000"] for line in lines[1:4])

@@ -15,6 +15,8 @@ from gatecalc.language import Tree
 from gatecalc.layouts import LAYOUTS, Row, framework
 from gatecalc.recognise import solve, units
 from gatecalc.weights import CHANGES, Values, convert, converted, extract, fill, write
+from tests.test_counting_commands import printed
+from tests.test_counting_commands import run as run_line
 
 WIDTHS = {"D": 3, "H": 5, "P": 2}
 FRAMEWORKS = sorted(path.stem for path in Path(LAYOUTS).glob("*.toml"))
@@ -190,3 +192,53 @@ def test_widths_are_solved_from_shapes_or_not_at_all() -> None:
     assert solve([(4 * h, 21)]) is None
     assert solve([(d + h, 5), (4 * h, 20)]) is None
     assert solve([(d + h, 5)]) is None
+
+
+def layer(tmp_path: Path, name: str, of: str) -> str:
+    """Write a layer of a framework and return its path."""
+    path = str(tmp_path / f"{name}.npz")
+    write(path, made(next(row for row in framework(name).rows if row.cell == of))[1])
+    return path
+
+
+def test_the_command_says_what_it_did_and_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names and shapes, and whether a number was rounded."""
+    target = tmp_path / "keras.safetensors"
+    status, out, _ = run_line(capsys, f"convert {layer(tmp_path, 'pytorch', 'gru_reset_after')} {target} --to keras")
+    assert status == 0
+    assert "recurrent_kernel  5 x 15" in out
+    assert "exact: no number was rounded" in out
+    assert list(read(str(target)).tensors) == ["kernel", "recurrent_kernel", "bias"]
+
+
+def test_the_command_prints_its_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a target nothing is written."""
+    source = layer(tmp_path, "keras", "lstm")
+    found = printed(capsys, f"convert {source} --to pytorch")
+    assert (found["source_framework"], found["target"], found["exact"]) == ("keras", None, True)
+    assert found["tensors"]["weight_ih_l0"] == [20, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "rest", "message"),
+    [
+        ("pytorch", "lstm", "--to caffe9", "framework: unknown 'caffe9'"),
+        ("pytorch", "lstm", "--to keras --cell lstn", "name: unknown cell 'lstn'"),
+        ("pytorch", "lstm", "--to keras --prefix encoder.", "prefix: no layer stands under 'encoder.'"),
+        ("pytorch", "lstm", "--to keras --from keras", "no recurrent layer of a known layout is in it"),
+        ("pytorch", "lstm", "--to keras --layer GRU", "convert: Keras's GRU does not compute lstm"),
+        ("pytorch", "rnn", "--to keras --forget-bias 1", "forget bias: rnn has no forget gate"),
+        ("onnx", "gru_cho", "--from onnx --to keras", "cell: gru_cho and gru_reset_after have the same tensors"),
+        ("pytorch", "lstm", "out.onnx --to keras", "'out.onnx' would hold 1 layers of keras"),
+        ("pytorch", "lstm", "out.bin --to keras", "'out.bin' does not say how to write it"),
+        ("keras", "gru_cho", "--to pytorch", "U_n @ (r * h_prev) is not r * (U_n @ h_prev)"),
+    ],
+)
+def test_what_cannot_be_converted_is_one_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, of: str, rest: str, message: str
+) -> None:
+    """With the remedy, and status 2."""
+    status, out, err = run_line(capsys, f"convert {layer(tmp_path, name, of)} {rest}")
+    assert (status, out) == (2, "")
+    assert message in err
+    assert "help: " in err

@@ -20,7 +20,7 @@ from gatecalc.report import format_option, print_json, table
 @click.option("--forget-bias", type=float, metavar="NUMBER", help="What the source adds to b_f when it runs.")
 @format_option()
 def command(format: str, source: str, target: str | None, **given: Any) -> None:
-    """Convert the weights of a recurrent layer and write TARGET (.npz or .safetensors).
+    """Convert the weights of a recurrent layer and write TARGET (.npz, .safetensors or .onnx).
 
     \b
     gatecalc convert model.pt keras.npz --to keras

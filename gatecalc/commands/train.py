@@ -60,6 +60,7 @@ from gatecalc.report import format_option, print_json, table
 @click.option("--clip-value", type=float, help="The largest size of a number of the gradient.")
 @click.option("--window", type=click.IntRange(1), help="Steps of truncated backpropagation.")
 @click.option("--readout-bias", is_flag=True, help="Give the read-out a bias, b_V.")
+@click.option("--every", type=click.IntRange(1), metavar="N", help="Print loss and mean gates of every N-th pass.")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write the loss of each pass, or the table.")
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the loss, the gates, and the gradient by steps back.")
 @click.option("--save", metavar="FILE", help="Write the run to an .npz file.")
@@ -71,6 +72,7 @@ def command(
     lengths: str,
     settings: tuple[str, ...],
     rates: str,
+    every: int | None,
     csv_path: str | None,
     plot_path: str | None,
     save: str | None,
@@ -97,9 +99,9 @@ def command(
     runs = len(steps)
     for values in varied.values():
         runs *= len(values)
-    if runs > 1 and (plot_path or save or resume):
+    if runs > 1 and (every or plot_path or save or resume):
         raise GatecalcError(
-            f"option: --plot, --save and --resume are for one run, and this is {runs}",
+            f"option: --every, --plot, --save and --resume are for one run, and this is {runs}",
             help="give one length and one value of each setting",
         )
     passes = chosen.passes or find_task(task, chosen.loss).passes
@@ -122,11 +124,14 @@ def command(
             click.echo(table(rows, found.columns, "r" * len(found.columns)))
         return
     weights = {name: values[0] for name, values in varied.items()}
-    result = _one(task, find_cell(cell), steps[0], weights, chosen, passes, plot_path, save, resume)
+    watched = bool(every or plot_path)
+    result, watch = _one(task, find_cell(cell), steps[0], weights, chosen, passes, watched, plot_path, save, resume)
     _write_csv(csv_path, ["pass", "loss"], list(enumerate(result.losses, 1)))
     if format == "json":
         print_json(result)
     else:
+        if every:
+            click.echo(_passes(result.losses, watch.gates, every) + "\n")
         click.echo(_text(result))
 
 
@@ -137,31 +142,44 @@ def _one(
     weights: dict[str, Any],
     options: Any,
     passes: int,
+    watched: bool,
     plot_path: str | None,
     save: str | None,
     resume: str | None,
 ) -> Any:
-    """Make one run, with its picture and its file."""
+    """Make one run, with its picture and its file; return it, and what was watched at each pass."""
+    from gatecalc.plot import Watch
     from gatecalc.tasks import task as find_task
     from gatecalc.training import Trainer
 
     trainer = Trainer(find_task(task, options.loss), cell, length, [weights], options)
-    watch = None
-    if plot_path:
-        from gatecalc.plot import Watch
-
-        trainer.watch = watch = Watch()
+    watch = Watch()
+    if watched:
+        trainer.watch = watch
     if resume:
         trainer.restore(resume)
     with _progress(passes) as report:
         (result,) = trainer.run(report)
     if save:
         trainer.save(save)
-    if plot_path and watch is not None:
+    if plot_path:
         from gatecalc.plot import plot
 
         plot(result, watch, plot_path)
-    return result
+    return result, watch
+
+
+def _passes(losses: Sequence[float], gates: dict[str, list[float]], every: int) -> str:
+    """Lay out the loss and the mean of each gate, at the first pass, every so many, and the last.
+
+    The pass at which it has learned takes no step, and its gates are not looked at.
+    """
+    shown = sorted({1, *range(every, len(losses) + 1, every), len(losses)}) if losses else []
+    rows = [
+        [at, f"{losses[at - 1]:.6f}", *(f"{means[at - 1]:.4f}" if at <= len(means) else "" for means in gates.values())]
+        for at in shown
+    ]
+    return table(rows, ["pass", "loss", *gates], "r" * (2 + len(gates)))
 
 
 def _values(setting: str) -> tuple[str, list[Any]]:
