@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from gatecalc.checking.functions import CONSTANTS, FUNCTIONS, describe, elementwise, integer
+from gatecalc.checking.functions import CONSTANTS, FUNCTIONS, bounded, describe, elementwise, integer
 from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.language import Source, Tree, parse
 from gatecalc.numbers.precise import ALGEBRA, EXACT, Real, arithmetic, compare, weakest
@@ -41,6 +41,7 @@ class Scope:
         self.values: dict[str, Any] = {**CONSTANTS, **(values or {})}
         self.folder = folder
         self.free = free
+        self.hows: dict[str, set[str]] = {}  # how what a named formula looked at is known
         self._open: list[str] = []
 
     def lookup(self, name: str) -> Any:
@@ -64,15 +65,18 @@ class Scope:
                 f"limit: '{name}' is defined through more than 50 other names", help="define it directly"
             )
         self._open.append(name)
+        calculation = Calculation(self.formulas[name], self)
         try:
-            self.values[name] = calculate(self.formulas[name], self)
+            self.values[name] = calculation.value(parse(self.formulas[name]))
         finally:
             self._open.pop()
+        self.hows[name] = calculation.hows
         return self.values[name]
 
     def with_values(self, **values: Any) -> Scope:
         """Return a scope that has some more values, for one row or column of a table."""
         inner = Scope(self.formulas, {**self.values, **values}, self.folder, self.free)
+        inner.hows = self.hows
         inner._open = self._open
         return inner
 
@@ -109,9 +113,7 @@ class Calculation:
 
     def value(self, tree: Tree) -> Any:
         """Return the value of a node; an error below it is given the place of the node that raised it."""
-        self.operations += 1
-        if self.operations > MAX_CALLS:
-            raise Undecided(f"it takes more than {MAX_CALLS} operations, the limit")
+        self.count()
         try:
             value = getattr(self, _METHODS.get(tree.op, "operator"))(tree)
             for item in value if isinstance(value, list) else (value,):
@@ -129,16 +131,28 @@ class Calculation:
         return tree.value
 
     def name(self, tree: Tree) -> Any:
-        return self.scope.lookup(tree.value)
+        value = self.scope.lookup(tree.value)
+        self.hows |= self.scope.hows.get(tree.value, set())
+        return value
 
     def list(self, tree: Tree) -> Any:
-        return [self.value(item) for item in tree.args]
+        return bounded([self.value(item) for item in tree.args])
 
     def operator(self, tree: Tree) -> Any:
         if tree.op == "@":
             raise GatecalcError("syntax: '@' belongs into the equations of a cell", help="multiply numbers with '*'")
         values = [self.value(argument) for argument in tree.args]
-        return elementwise(lambda *numbers: arithmetic(tree.op, numbers), *values)
+        return elementwise(lambda *numbers: self.step(tree.op, numbers), *values)
+
+    def step(self, op: str, numbers: tuple[Real, ...]) -> Real:
+        """Do one operation, and count it."""
+        self.count()
+        return arithmetic(op, numbers)
+
+    def count(self) -> None:
+        self.operations += 1
+        if self.operations > MAX_CALLS:
+            raise Undecided(f"it takes more than {MAX_CALLS} operations, the limit")
 
     def call(self, tree: Tree) -> Any:
         row = FUNCTIONS.get(tree.value)

@@ -285,7 +285,7 @@ def _formulas(formula: Source, value: Any) -> Judgement:
 def show(value: Any, digits: int) -> str | None:
     """Write a value for a report."""
     if isinstance(value, Real):
-        return str(value.tree()) if value.symbols else value.display(digits)
+        return value.text() if value.symbols else value.display(digits)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(str(show(item, digits)) for item in value)}]"
     if isinstance(value, bool):

@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided, shorten
-from gatecalc.numbers.precise import PI, Real, apply, compare, primitive
+from gatecalc.numbers.precise import PI, Real, apply, arithmetic, compare, primitive
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -89,6 +88,19 @@ def integer(value: Any, what: str, least: int | None = None) -> int:
     return number
 
 
+def bounded(value: list[Any]) -> list[Any]:
+    """Return a list that does not have too many numbers in it, those of its lists included."""
+    count, stack = 0, [value]
+    while stack:
+        for item in stack.pop():
+            count += 1
+            if isinstance(item, list):
+                stack.append(item)
+            if count > MAX_ITEMS:
+                raise Undecided(f"a list of more than {MAX_ITEMS} items is beyond the limit")
+    return value
+
+
 def items(value: Any, what: str = "this") -> list[Any]:
     """Return a value that must be a list, or the steps of a trace."""
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -99,7 +111,7 @@ def items(value: Any, what: str = "this") -> list[Any]:
 def describe(value: Any) -> str:
     """Name a value for an error message."""
     if isinstance(value, Real):
-        return shorten(str(value.tree()), 30) if value.exact is not None or value.symbols else "a number"
+        return shorten(value.text(), 30) if value.exact is not None or value.symbols else "a number"
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, str):
@@ -193,13 +205,13 @@ def _numbers(args: tuple[Any, ...], what: str) -> list[Real]:
 @function("sum([1, 2, 3])", "6")
 def sum_(*numbers: Any) -> Real:
     """The sum of a list, or of the arguments."""
-    return reduce(lambda a, b: a + b, _numbers(numbers, "a term of sum"), Real.number(0))
+    return arithmetic("+", (Real.number(0), *_numbers(numbers, "a term of sum")))
 
 
 @function("product([2, 3, 4])", "24")
 def product(*numbers: Any) -> Real:
     """The product of a list, or of the arguments."""
-    return reduce(lambda a, b: a * b, _numbers(numbers, "a factor of product"), Real.number(1))
+    return arithmetic("*", (Real.number(1), *_numbers(numbers, "a factor of product")))
 
 
 @function("mean([1, 2, 4])", "2.333")
@@ -251,16 +263,13 @@ def repeat(value: Any, times: Any) -> list[Any]:
     count = integer(times, "the number of times", 0)
     if count > MAX_ITEMS:
         raise Undecided(f"a list of {count} items is beyond the limit of {MAX_ITEMS}")
-    return [value] * count
+    return bounded([value] * count)
 
 
 @function("concatenate([1], repeat(0, 3))", "[1, 0, 0, 0]")
 def concatenate(*lists: Any) -> list[Any]:
     """One list of all the items."""
-    joined = [item for value in lists for item in items(value, "an argument of concatenate")]
-    if len(joined) > MAX_ITEMS:
-        raise Undecided(f"a list of {len(joined)} items is beyond the limit of {MAX_ITEMS}")
-    return joined
+    return bounded([item for value in lists for item in items(value, "an argument of concatenate")])
 
 
 @function("rounded(sigmoid(3), 4)", "0.9526")

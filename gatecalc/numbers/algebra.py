@@ -25,6 +25,7 @@ PRIMITIVES: dict[str, Any] = {
     "erf": sympy.erf,
     "abs": sympy.Abs,
     "step": lambda a: sympy.Heaviside(a, 0),
+    "floor": sympy.floor,
 }
 
 
@@ -84,7 +85,7 @@ def to_sympy(tree: Tree, values: Mapping[str, Any] | None = None, whole: bool = 
         return args[0] / args[1]
     if tree.op == "**":
         return args[0] ** args[1]
-    if tree.op == "call" and tree.value in ELEMENTWISE:
+    if tree.op == "call" and (tree.value in ELEMENTWISE or tree.value in PRIMITIVES):
         if tree.value in PRIMITIVES and not (whole and tree.value not in _OWN_DERIVATIVE):
             return PRIMITIVES[tree.value](args[0])
         return function(tree.value)(args[0]) if whole else to_sympy(definition(tree.value), {"a": args[0]})

@@ -40,16 +40,6 @@ def weakest(*hows: str) -> str:
     return max(hows, key=_WEAKEST.index, default=EXACT)
 
 
-def _step(ball: Any) -> Any:
-    if ball > 0:
-        return flint.arb(1)
-    return flint.arb(0) if ball <= 0 else flint.arb(0.5, 0.5)
-
-
-def _floor(ball: Any) -> Any:
-    return ball.floor()
-
-
 PRIMITIVES: dict[str, Callable[[Any], Any]] = {
     "exp": lambda ball: ball.exp(),
     "log": lambda ball: ball.log(),
@@ -60,9 +50,9 @@ PRIMITIVES: dict[str, Callable[[Any], Any]] = {
     "atan": lambda ball: ball.atan(),
     "erf": lambda ball: ball.erf(),
     "abs": abs,
-    "step": _step,
-    "floor": _floor,
 }
+
+JUMPS = ("step", "floor")  # no ball gets narrow at a jump: their values are integers, found when they are made
 
 # Where a primitive of a rational is rational.
 _AT_ZERO = {"exp": 1, "tanh": 0, "sin": 0, "cos": 1, "atan": 0, "erf": 0}
@@ -148,7 +138,7 @@ class Real:
         return _power(self, _real(other))
 
     def __repr__(self) -> str:
-        return f"Real({shorten(str(self.tree()))})"
+        return f"Real({shorten(self.text())})"
 
     @property
     def integer(self) -> int | None:
@@ -203,6 +193,15 @@ class Real:
         if exponent is None or -3 <= exponent < 21:
             return self.decimal(digits)
         return self.scientific(max(digits, 1))
+
+    def text(self) -> str:
+        """Return it as a formula, or say that it is too long for one."""
+        if _written_size(self, {}) > MAX_ALGEBRA:
+            return f"a formula of more than {MAX_ALGEBRA} parts"
+        try:
+            return str(self.tree())
+        except RecursionError:
+            return "a formula that is nested very deeply"
 
     def tree(self) -> Tree:
         """Return the number as a formula; shared parts are written out, so it can be long."""
@@ -260,10 +259,15 @@ def _sum(args: tuple[Real, ...]) -> Real:
 def _product(args: tuple[Real, ...]) -> Real:
     if _all_exact(args):
         return _fold("*", args, math.prod((argument.exact for argument in args), start=flint.fmpq(1)))
-    if any(argument.exact == 0 for argument in args):
+    if any(argument.exact == 0 for argument in args) and all(map(_is_finite, args)):
         return _fold("*", args, flint.fmpq(0))
     args = tuple(argument for argument in args if argument.exact != 1)
     return Real("*", args) if len(args) > 1 else args[0]
+
+
+def _is_finite(real: Real) -> bool:
+    """Tell whether a number is known to be one: zero times what may be 1 / 0 is not zero."""
+    return real.exact is not None or bool(real.symbols) or real.enclose(64).is_finite()
 
 
 def _quotient(top: Real, bottom: Real) -> Real:
@@ -284,7 +288,7 @@ def _power(base: Real, exponent: Real) -> Real:
         size = abs(power) * abs(math.log2(abs(int(base.exact.p))) - math.log2(int(base.exact.q)))
         if size > MAX_MAGNITUDE:
             raise GatecalcError(
-                f"limit: the power {shorten(str(base.tree()), 30)}**{shorten(str(power), 30)} has more than"
+                f"limit: the power {shorten(base.text(), 30)}**{shorten(str(power), 30)} has more than"
                 f" {MAX_MAGNITUDE * 3 // 10:,} digits",
                 help="write a smaller power, or its logarithm",
             )
@@ -295,6 +299,8 @@ def _power(base: Real, exponent: Real) -> Real:
     if power == 1:
         return base
     if power == 0:
+        if not _is_finite(base):
+            raise Undecided("the base of a power may not be a number")
         return Real.number(1)
     if exponent.exact is not None and exponent.exact == flint.fmpq(1, 2):
         return primitive("sqrt", base)
@@ -311,20 +317,29 @@ def primitive(function: str, argument: Real) -> Real:
             return _fold(function, (argument,), flint.fmpq(0))
         if function == "abs":
             return _fold(function, (argument,), abs(exact))
-        if function == "step":
-            return _fold(function, (argument,), flint.fmpq(int(exact > 0)))
-        if function == "floor":
-            return _fold(function, (argument,), flint.fmpq(int(exact.p) // int(exact.q)))
+        if function in JUMPS:
+            return _at_a_jump(function, argument)
         if (function == "log" and exact <= 0) or (function == "sqrt" and exact < 0):
             raise GatecalcError(
-                f"value: {function} of {shorten(str(argument.tree()), 30)} is not a real number",
+                f"value: {function} of {shorten(argument.text(), 30)} is not a real number",
                 help="check its argument",
             )
         if function == "sqrt":
             roots = math.isqrt(int(exact.p)), math.isqrt(int(exact.q))
             if roots[0] ** 2 == exact.p and roots[1] ** 2 == exact.q:
                 return _fold(function, (argument,), flint.fmpq(*roots))
+    elif function in JUMPS and not argument.symbols:
+        return _at_a_jump(function, argument)
     return Real(function, (argument,))
+
+
+def _at_a_jump(function: str, argument: Real) -> Real:
+    """Return step (1 above zero, else 0) or floor of a number: on which side of a jump it is is settled at once."""
+    nearest = round_to_integer(argument) if function == "floor" else 0
+    side, how = compare(argument, nearest)
+    real = Real.number(nearest - (side < 0) if function == "floor" else int(side > 0))
+    real.how = weakest(argument.how, how)
+    return real
 
 
 PI = Real("pi")
@@ -343,7 +358,7 @@ def apply(function: str, argument: Real) -> Real:
     >>> apply("sigmoid", Real.number(0)).fraction
     Fraction(1, 2)
     """
-    if function in PRIMITIVES:
+    if function in PRIMITIVES or function in JUMPS:
         return primitive(function, argument)
     return evaluate(_definition(function), {"a": argument})
 
@@ -365,7 +380,7 @@ def evaluate(tree: Tree, values: Mapping[str, Real] | None = None) -> Real:
             return PI
         raise GatecalcError(f"name: '{tree.value}' has no value")
     args = tuple(evaluate(argument, values) for argument in tree.args)
-    if op == "call" and (tree.value in ELEMENTWISE or tree.value in PRIMITIVES) and len(args) == 1:
+    if op == "call" and (tree.value in ELEMENTWISE or tree.value in JUMPS) and len(args) == 1:
         return apply(tree.value, args[0])
     return arithmetic(op, args)
 
@@ -404,7 +419,8 @@ def substitute(formula: Real, values: Mapping[str, Real]) -> Real:
             elif not args or not node.symbols:
                 done[id(node)] = node
             else:
-                done[id(node)] = primitive(node.op, *args) if node.op in PRIMITIVES else arithmetic(node.op, args)
+                function = node.op in PRIMITIVES or node.op in JUMPS
+                done[id(node)] = primitive(node.op, *args) if function else arithmetic(node.op, args)
     return done[id(formula)]
 
 
@@ -491,7 +507,10 @@ def _is_zero(real: Real) -> bool:
         return False
     from gatecalc.numbers.algebra import is_zero
 
-    return is_zero(real.tree())
+    try:
+        return is_zero(real.tree())
+    except RecursionError:
+        return False
 
 
 def _is_moderate(real: Real) -> bool:
@@ -547,11 +566,15 @@ def magnitude(real: Real) -> int | None:
             if low == high:
                 return low
             if high == low + 1 and bits >= ASK_ALGEBRA:  # a power of ten, or very close to one
-                side, _ = compare(primitive("abs", real), Fraction(10) ** high)
+                side, _ = compare(primitive("abs", real), Real.number(10) ** high)
                 return high if side >= 0 else low
         elif bits == ASK_ALGEBRA and _is_zero(real):
             return None
-    raise Undecided("its size could not be found: it may be zero" if ball.is_finite() else "it is too large to enclose")
+    raise Undecided(
+        "its size could not be found: it may be zero"
+        if ball.is_finite()
+        else "it is too large to enclose, or not a number"
+    )
 
 
 def round_to_integer(real: Real) -> int:
