@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gatecalc.cell import Cell, built_in, cell, parse_cell
 from gatecalc.differences import MAX_COMPLEX, MAX_DIFFERENCE, check
 from gatecalc.errors import GatecalcError
+from gatecalc.explicit import explicit_jacobian
 from gatecalc.jacobian import Jacobian, jacobian
 from gatecalc.language import parse
 from gatecalc.words import paths
@@ -188,6 +189,21 @@ def test_the_jacobian_of_any_cell_agrees_with_differences(text: str, data: st.Da
     by = data.draw(st.sampled_from([*(f"{state}_prev" for state in found.states), "x", *found.parameters]))
     output = data.draw(st.sampled_from(list(found.written)))
     check(jacobian(found, output, by, data.draw(st.sampled_from(["local", "total"])), data.draw(st.integers(1, 3))))
+
+
+def test_what_is_held_fixed_is_held_inside_of_parts_too() -> None:
+    """A reset of a held state, f * c_prev, does not move: by differences, and by SymPy."""
+    found = parse_cell(
+        "f = sigmoid(W_f @ x + U_f @ c_prev + b_f)\n"
+        "i = sigmoid(W_i @ x + U_i @ (f * c_prev) + b_i)\n"
+        "c = f + i * c_prev + 0.5 * h_prev\n"
+        "h = i + f * h_prev + c"
+    )
+    derived = jacobian(found, "i", "h_prev", "local", 2)
+    assert check(derived).max_error == 0
+    assert derived.why_zero.startswith("c_0 and c_1 are held fixed")
+    check(jacobian(found, "h", "h_prev", "local", 3))
+    assert explicit_jacobian(jacobian(found, "h", "h_prev", "local", 2), 2)
 
 
 @settings(max_examples=15, deadline=None)
