@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatecalc.calculus.differences import MAX_COMPLEX, MAX_DIFFERENCE, check
+from gatecalc.calculus.explicit import explicit_jacobian
 from gatecalc.calculus.jacobian import Jacobian, jacobian
 from gatecalc.calculus.words import paths
 from gatecalc.cell import Cell, built_in, cell, parse_cell
@@ -141,7 +142,7 @@ def _against_torch(found: Cell, output: str, by: str) -> None:
     from gatecalc.calculus.program import numpy_program
 
     torch.manual_seed(1)
-    sizes = dict(zip(found.dimensions, (3, 4, 5, 2), strict=False))
+    sizes = dict(zip(found.dimensions, itertools.count(3), strict=False))
     given = {
         name: torch.rand([sizes[w] for w in shape], dtype=torch.float64) - 0.5
         for name, shape in found.parameters.items()
@@ -188,6 +189,21 @@ def test_the_jacobian_of_any_cell_agrees_with_differences(text: str, data: st.Da
     by = data.draw(st.sampled_from([*(f"{state}_prev" for state in found.states), "x", *found.parameters]))
     output = data.draw(st.sampled_from(list(found.written)))
     check(jacobian(found, output, by, data.draw(st.sampled_from(["local", "total"])), data.draw(st.integers(1, 3))))
+
+
+def test_what_is_held_fixed_is_held_inside_of_parts_too() -> None:
+    """A reset of a held state, f * c_prev, does not move: by differences, and by SymPy."""
+    found = parse_cell(
+        "f = sigmoid(W_f @ x + U_f @ c_prev + b_f)\n"
+        "i = sigmoid(W_i @ x + U_i @ (f * c_prev) + b_i)\n"
+        "c = f + i * c_prev + 0.5 * h_prev\n"
+        "h = i + f * h_prev + c"
+    )
+    derived = jacobian(found, "i", "h_prev", "local", 2)
+    assert check(derived).max_error == 0
+    assert derived.why_zero.startswith("c_0 and c_1 are held fixed")
+    check(jacobian(found, "h", "h_prev", "local", 3))
+    assert explicit_jacobian(jacobian(found, "h", "h_prev", "local", 2), 2)
 
 
 @settings(max_examples=15, deadline=None)

@@ -139,7 +139,10 @@ def _computed(arithmetic: Arithmetic, jacobian: Jacobian, given: Values, base: V
     for label, node in jacobian.unrolled.nodes.items():
         if label != jacobian.input:
             reads = values | {each: base[each] for each in node.held} if base else values
-            values[label] = arithmetic.vector(node.formula, reads)
+            if node.matrix:  # the vector as it was computed, with what was held fixed in it
+                values[label] = arithmetic.product(values[node.matrix], reads[(*node.reads, *node.held)[0]])
+            else:
+                values[label] = arithmetic.vector(node.formula, reads)
     return values
 
 

@@ -112,9 +112,11 @@ def _vector(formula: Tree, entries: Entries, width: int) -> list[Any]:
         if node.op != "@":
             return None
         text = str(node)
-        vector = _vector(node.args[1], entries, width)
-        rows = entries[node.args[0].value]
-        products[text] = [sum(a * b for a, b in zip(row, vector, strict=True)) for row in rows]
+        if text not in entries:
+            operand = str(node.args[1])  # known where it is a vector of the cell, with what is held fixed in it
+            vector = entries[operand] if operand in entries else _vector(node.args[1], entries, width)
+            rows = entries[node.args[0].value]
+            products[text] = [sum(a * b for a, b in zip(row, vector, strict=True)) for row in rows]
         return name(text)
 
     scalar = rewrite(formula, replace)

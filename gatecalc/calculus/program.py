@@ -142,8 +142,9 @@ class _Writer:
         if tree.op == "+":
             parts = [self.matrix(tree.args[0], rows)]
             for term in tree.args[1:]:
-                negative = term.op == "neg"
-                parts.append((" - " if negative else " + ") + self.matrix(term.args[0] if negative else term, rows))
+                negative, inner = (True, term.args[0]) if term.op == "neg" else (False, term)
+                text = self._factor(inner, rows) if inner.op == "+" else self.matrix(inner, rows)
+                parts.append((" - " if negative else " + ") + text)
             return "".join(parts)
         if tree.op == "neg":
             return f"-{self._factor(tree.args[0], rows)}"

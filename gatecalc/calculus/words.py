@@ -87,6 +87,8 @@ def chain(*parts: Tree) -> Tree:
                 sign, factor = -sign, diag(factor.args[0].args[0])
             if factor != IDENTITY:
                 word.append(factor)
+    if sign < 0 and len(word) == 1 and word[0].op == "+":
+        return Tree("+", tuple(_negated(term) for term in word[0].args))
     return _joined(word, sign)
 
 
