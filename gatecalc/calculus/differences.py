@@ -2,7 +2,7 @@
 
 A direction ``u`` is drawn, and ``J u`` is compared with how the output changes along it::
 
-    (y(v + eps u) - y(v - eps u)) / (2 eps)     eps = 1e-15, off by eps**2 and by what cancels: below 1e-25
+    (y(v + eps u) - y(v - eps u)) / (2 eps)     eps = 1e-20, off by eps**2 and by what cancels: below 1e-25
     im y(v + i eps u) / eps                     eps = 1e-30, off by eps**2, nothing cancels: below 1e-45
 
 The output is computed from the cell's own equations, which share nothing with the derivation but the reader; widths are
@@ -93,7 +93,7 @@ def _errors(
         return _computed(arithmetic, jacobian, start, values)[jacobian.output]
 
     context = arithmetic.context
-    small, tiny = context.mpf(10) ** -15, context.mpf(10) ** -30
+    small, tiny = context.mpf(10) ** -20, context.mpf(10) ** -30
     central = [(a - b) / (2 * small) for a, b in zip(moved(small), moved(-small), strict=True)]
     imaginary = [context.im(a) / tiny for a in moved(context.mpc(0, tiny))]
     scale = max(1, *(abs(each) for each in change))
