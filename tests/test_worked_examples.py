@@ -57,8 +57,9 @@ def test_claims_are_named_once(path: Path) -> None:
 @each_pack
 def test_every_numeral_of_the_document_is_accounted_for(path: Path) -> None:
     """As claim, given or label, a quarter of them at least as claims; and what a claim states is on its line."""
-    document = DOCUMENTS and DOCUMENTS / f"{path.stem}.txt"
-    if not document or not document.exists():
+    places = [path.with_suffix(".md"), *([DOCUMENTS / f"{path.stem}.txt"] if DOCUMENTS else [])]
+    document = next((place for place in places if place.exists()), None)
+    if document is None:
         pytest.skip(f"the text of {path.stem} is not here: only its pack is part of this repository")
     found = coverage(read_document(str(document)), [pack(path)])
     assert (found.unaccounted, found.warnings) == ([], [])
