@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gatecalc import check
-from gatecalc.check import value
-from gatecalc.claims import read_pack
+from gatecalc.checking.check import value
+from gatecalc.checking.claims import read_pack
+from gatecalc.checking.tomlplaces import first_character, places
 from gatecalc.errors import GatecalcError
-from gatecalc.tomlplaces import first_character, places
 
 HEAD = 'document = "A test"\n'
 
@@ -358,10 +358,10 @@ def test_the_calculator_answers_in_one_command(arguments: tuple[str, ...], statu
 
 def test_every_function_of_the_table_gives_its_example() -> None:
     """A row's example is evaluated, and its value is what the row says."""
-    from gatecalc.calculator import calculate
-    from gatecalc.check import show
-    from gatecalc.functions import FUNCTIONS
-    from gatecalc.precise import Real
+    from gatecalc.checking.calculator import calculate
+    from gatecalc.checking.check import show
+    from gatecalc.checking.functions import FUNCTIONS
+    from gatecalc.numbers.precise import Real
 
     for row in FUNCTIONS.values():
         assert row.title.endswith("."), row.name

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatecalc.errors import GatecalcError
-from gatecalc.numeral import bounds, read, read_all
+from gatecalc.numbers.numeral import bounds, read, read_all
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Undecided
 from gatecalc.language import parse
-from gatecalc.precise import JUMPS, PRIMITIVES, Real, apply, compare, evaluate, magnitude, sign
+from gatecalc.numbers.precise import JUMPS, PRIMITIVES, Real, apply, compare, evaluate, magnitude, sign
 
 ORACLE = {
     "exp": mpmath.exp,

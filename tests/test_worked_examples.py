@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gatecalc.check import Finding, _figures, _formulas, _value, check_pack
-from gatecalc.claims import NEVER, Claim, Pack, read_pack
-from gatecalc.coverage import coverage
-from gatecalc.documents import read_document
+from gatecalc.checking.check import Finding, _figures, _formulas, _value, check_pack
+from gatecalc.checking.claims import NEVER, Claim, Pack, read_pack
+from gatecalc.checking.coverage import coverage
+from gatecalc.checking.documents import read_document
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Source, Tree, parse
-from gatecalc.numeral import Numeral, read_all
-from gatecalc.verdicts import PASSING, Judgement
+from gatecalc.numbers.numeral import Numeral, read_all
+from gatecalc.numbers.verdicts import PASSING, Judgement
 
 ROOT = Path(__file__).parent.parent
 PACKS = sorted((ROOT / "worked_examples").glob("*.toml"))
