@@ -20,6 +20,7 @@ from gatecalc.numbers.numberwords import NUMBER_WORDS, SCALES, read_part, read_w
 MAX_HEDGE = Fraction(1, 10)  # a hedged figure is never more than this share away
 MAX_DIGITS = 1_000
 MAX_EXPONENT = 5_000
+MAX_TEXT = 4_000  # characters of one figure, its hedge and unit included
 
 _HEDGES = (
     "about",
@@ -201,6 +202,8 @@ def read(text: str) -> Numeral:
     >>> read("a hundred and forty million").value
     Fraction(140000000, 1)
     """
+    if len(text) > MAX_TEXT:
+        raise _too_long(text)
     rest = _plain(text)
     hedged, strict, relation = False, False, ""
     while match := _PREFIX.match(rest):
