@@ -51,6 +51,13 @@ def test_the_python_of_the_readme_runs() -> None:
         assert result.attempted > 0
 
 
+def test_the_errata_of_the_worked_examples_are_those_that_check_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`gatecalc check --errata worked_examples > worked_examples/README.md`."""
+    monkeypatch.chdir(ROOT)
+    printed = run("check", "--errata", "worked_examples", "-j", "2").stdout
+    assert printed == (ROOT / "worked_examples" / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_readme_opens_with_an_example_and_its_numbers() -> None:
     """By line 15."""
     head = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:15])
