@@ -13,6 +13,7 @@ test: .venv/installed-tests check
 oracles: .venv/installed-tests
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet --editable '.[oracles]'
+	if command -v npm > /dev/null; then npm install --silent --no-fund --no-audit --prefix .venv/katex katex@0.19.1; fi
 
 lint: .venv/installed-lint
 	$(BIN)/ruff format --check

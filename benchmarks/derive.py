@@ -21,10 +21,10 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
+from gatecalc.calculus.derivation import derive
+from gatecalc.calculus.explicit import derived_by_sympy
+from gatecalc.calculus.jacobian import jacobian
 from gatecalc.cell import cell
-from gatecalc.derivation import derive
-from gatecalc.explicit import derived_by_sympy
-from gatecalc.jacobian import jacobian
 
 PAIRS = [("rnn", "h", "h_prev"), ("lstm", "h", "h_prev"), ("lstm_peephole", "h", "h_prev"), ("gru", "h", "h_prev")]
 STEPS = (10, 25, 50, 100)

@@ -13,17 +13,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gatecalc.architecture import count as count
+    from gatecalc.calculus.derivation import derive as derive
+    from gatecalc.calculus.grading import grade as grade
     from gatecalc.cell import cell as cell
-    from gatecalc.check import check as check
-    from gatecalc.check import value as value
-    from gatecalc.derivation import derive as derive
+    from gatecalc.checking.check import check as check
+    from gatecalc.checking.check import value as value
+    from gatecalc.counts.architecture import count as count
+    from gatecalc.counts.fair import fair_width as fair_width
     from gatecalc.errors import GatecalcError as GatecalcError
     from gatecalc.errors import Undecided as Undecided
-    from gatecalc.fair import fair_width as fair_width
-    from gatecalc.grading import grade as grade
-    from gatecalc.trace import trace as trace
-    from gatecalc.training import train as train
+    from gatecalc.networks.training import train as train
+    from gatecalc.numbers.trace import trace as trace
 
 __version__ = "0.1.0"
 
@@ -32,14 +32,14 @@ _PUBLIC = {
     "GatecalcError": "errors",
     "Undecided": "errors",
     "cell": "cell",
-    "check": "check",
-    "value": "check",
-    "trace": "trace",
-    "train": "training",
-    "count": "architecture",
-    "fair_width": "fair",
-    "derive": "derivation",
-    "grade": "grading",
+    "check": "checking.check",
+    "value": "checking.check",
+    "trace": "numbers.trace",
+    "train": "networks.training",
+    "count": "counts.architecture",
+    "fair_width": "counts.fair",
+    "derive": "calculus.derivation",
+    "grade": "calculus.grading",
 }
 
 

@@ -100,13 +100,13 @@ class Cell:
         return sorted(dict.fromkeys(self.widths.values()))
 
     def jacobian(self, output: str, input: str, **options: Any) -> Any:
-        """Derive d output / d input; see :func:`gatecalc.derivation.derive`."""
-        from gatecalc.derivation import derive
+        """Derive d output / d input; see :func:`gatecalc.calculus.derivation.derive`."""
+        from gatecalc.calculus.derivation import derive
 
         return derive(self, output, input, **options)
 
     def _repr_latex_(self) -> str:
-        from gatecalc.notation import cell_latex
+        from gatecalc.calculus.notation import cell_latex
 
         return f"$\\displaystyle {cell_latex(self)}$"
 

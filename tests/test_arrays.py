@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from gatecalc.arrays import PRIMITIVES, Program, Slot, constant, expand, fuse
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.language import parse
-from gatecalc.precise import Real, apply
+from gatecalc.networks.arrays import PRIMITIVES, Program, Slot, constant, expand, fuse
+from gatecalc.numbers.precise import Real, apply
 
 PLACES = {"t": Slot("memory", 0, 1), "u": Slot("memory", 1, 2), "w": Slot("memory", 2, 3)}
 VALUES = {"t": 0.3, "u": 0.7, "w": -0.4}

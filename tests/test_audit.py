@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from gatecalc import GatecalcError
-from gatecalc.artefacts import read
-from gatecalc.audit import audit
-from gatecalc.layouts import layout
-from gatecalc.weights import write
+from gatecalc.counts.layouts import layout
+from gatecalc.models.artefacts import read
+from gatecalc.models.audit import audit
+from gatecalc.models.weights import write
 from tests.test_counting_commands import run
 
 # Printed by Keras 3.15.1; the layer whose name is broken off comes from a second model.

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gatecalc import check
-from gatecalc.check import value
-from gatecalc.claims import read_pack
+from gatecalc.checking.check import value
+from gatecalc.checking.claims import read_pack
+from gatecalc.checking.tomlplaces import first_character, places
 from gatecalc.errors import GatecalcError
-from gatecalc.tomlplaces import first_character, places
 
 HEAD = 'document = "A test"\n'
 
@@ -71,6 +71,14 @@ def test_decimals_of_a_pack_are_exact(tmp_path: Path) -> None:
         ('states = "0.7339"\nof = "trace(\'lstm\', x=[1, 0, 0, 0], W_i=4, b_i=-2, W_g=2, b_f=3).c[4]"', "rounded"),
         ('states = "1"\nof = "repeat(1, 10**9)"', "undecided"),
         ('states = "1"\nof = "exp(exp(exp(100)))"', "undecided"),
+        ('states = "0"\nof = "0 * (1 / (sqrt(2)**2 - 2))"', "undecided"),
+        ('states = "1"\nof = "log(sqrt(2)**2 - 2)**0"', "undecided"),
+        ('states = "1"\nof = "sum(repeat(repeat(1, 10**4), 10**4))"', "undecided"),
+        ('states = "1"\nof = "sum([repeat(1, 10**5), repeat(1, 10**5)])"', "undecided"),
+        ('states = "2"\nof = "floor(sqrt(2)**2)"', "exact"),
+        ('states = "0"\nof = "step(sqrt(2)**2 - 2)"', "exact"),
+        ("formula = \"floor(H) - H\"\nof = \"floor(symbol('H')) - symbol('H')\"", "exact"),
+        ('formula = "1"\nof = "sum(repeat(symbol(\'H\'), 10**4))"', "wrong"),
     ],
 )
 def test_each_kind_of_claim_has_its_verdict(tmp_path: Path, claim: str, verdict: str) -> None:
@@ -350,10 +358,10 @@ def test_the_calculator_answers_in_one_command(arguments: tuple[str, ...], statu
 
 def test_every_function_of_the_table_gives_its_example() -> None:
     """A row's example is evaluated, and its value is what the row says."""
-    from gatecalc.calculator import calculate
-    from gatecalc.check import show
-    from gatecalc.functions import FUNCTIONS
-    from gatecalc.precise import Real
+    from gatecalc.checking.calculator import calculate
+    from gatecalc.checking.check import show
+    from gatecalc.checking.functions import FUNCTIONS
+    from gatecalc.numbers.precise import Real
 
     for row in FUNCTIONS.values():
         assert row.title.endswith("."), row.name
@@ -496,6 +504,22 @@ def test_errata_are_printed_for_the_author(tmp_path: Path) -> None:
         "**Line 165** prints `roughly 40`; it should be `5` (the value is 4.8). It is not.\n\n"
         f"    gatecalc check {path} --only '165.1'\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ('[[claim]]\nholds = "1 < 2"\n', "exact"),
+        ('[[claim]]\nholds = "sigmoid(3)**20 > 0.37 and 1 < 2"\n', "enclosure"),
+        ('[[claim]]\nholds = "sqrt(2)**2 == 2"\n', "algebra"),
+        ('[[claim]]\nholds = "[1, exp(1)] != [1, exp(1) + 1]"\n', "enclosure"),
+        ('[define]\na = "exp(1) > 2"\n[[claim]]\nholds = "a"\n[[claim]]\nholds = "a"\n', "enclosure"),
+        ('[define]\na = "exp(1) > 2"\nb = "a and 1 < 2"\n[[claim]]\nholds = "not not b"\n', "enclosure"),
+    ],
+)
+def test_a_condition_counts_the_definitions_that_it_uses(tmp_path: Path, text: str, how: str) -> None:
+    """By the weakest of its comparisons, those of the definitions that it uses included."""
+    assert {finding.how for finding in check(pack(tmp_path, HEAD + text)).claims} == {how}
 
 
 @pytest.mark.parametrize(

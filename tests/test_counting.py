@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatecalc import GatecalcError, count
-from gatecalc.architecture import architecture, projected
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.counting import BIAS_RULES, SCHEMES, bias_vectors, elementwise, macs, parameters, stored
+from gatecalc.counts.architecture import architecture, projected
+from gatecalc.counts.counting import BIAS_RULES, SCHEMES, bias_vectors, elementwise, macs, parameters, stored
 
 # (cell, D, H, bias rule, parameters), as printed by Keras' and PyTorch's own counters and in chapters.
 PUBLISHED = [

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from gatecalc.architecture import BIAS_RULES, BYTES, NOTES
 from gatecalc.cli import main
-from gatecalc.layouts import framework
+from gatecalc.counts.architecture import BIAS_RULES, BYTES, NOTES
+from gatecalc.counts.layouts import framework
 
 
 def run(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str, str]:

@@ -10,8 +10,8 @@ import pytest
 
 from gatecalc import count
 from gatecalc.cell import built_in, cell
-from gatecalc.counting import stored
-from gatecalc.layouts import layout
+from gatecalc.counts.counting import stored
+from gatecalc.counts.layouts import layout
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -234,9 +234,9 @@ def _own(path: str, where: str, name: str, x: Any) -> Any:
     """Run our own equations with the weights of a file, and return every step's h."""
     import numpy
 
-    from gatecalc.artefacts import read
-    from gatecalc.recognise import units
-    from gatecalc.weights import extract
+    from gatecalc.models.artefacts import read
+    from gatecalc.models.recognise import units
+    from gatecalc.models.weights import extract
 
     (unit,) = units(read(path), where, name)
     of = cell(name)
@@ -295,7 +295,7 @@ def test_torch_keras_onnx_and_our_own_equations_agree_on_converted_weights(
     """One sequence, every step, to the tolerance of float32."""
     import numpy
 
-    from gatecalc.weights import converted, write
+    from gatecalc.models.weights import converted, write
 
     torch.manual_seed(5)
     layer = getattr(torch.nn, kind)(3, 5)
@@ -330,7 +330,7 @@ def test_keras_without_reset_after_runs_as_onnx_without_linear_before_reset(kera
     """The other reset form, gru_cho."""
     import numpy
 
-    from gatecalc.weights import converted, write
+    from gatecalc.models.weights import converted, write
 
     layer = keras.layers.GRU(5, reset_after=False, return_sequences=True, bias_initializer="random_normal")
     layer.build((None, T, 3))
@@ -346,7 +346,7 @@ def test_keras_without_reset_after_runs_as_onnx_without_linear_before_reset(kera
 
 def test_a_bidirectional_stack_goes_to_onnx_and_back_to_the_last_bit(torch: Any, tmp_path: Any) -> None:
     """Two layers, two directions, both biases."""
-    from gatecalc.weights import converted, write
+    from gatecalc.models.weights import converted, write
 
     layer = torch.nn.LSTM(3, 5, 2, bidirectional=True)
     source, path = str(tmp_path / "lstm.pt"), str(tmp_path / "lstm.npz")
@@ -363,7 +363,7 @@ def test_a_bidirectional_stack_goes_to_onnx_and_back_to_the_last_bit(torch: Any,
 def test_a_torch_file_is_read_as_torch_reads_it(torch: Any, tmp_path: Any) -> None:
     """Views, transposes, half precision, a nested checkpoint and parameters; and a module is refused by name."""
     from gatecalc import GatecalcError
-    from gatecalc.artefacts import read
+    from gatecalc.models.artefacts import read
 
     base = torch.arange(24.0).reshape(4, 6)
     saved = {
@@ -386,8 +386,8 @@ def test_an_onnx_file_is_read_as_onnx_reads_it(torch: Any, tmp_path: Any) -> Non
     onnx = pytest.importorskip("onnx", reason="ONNX is not installed: make oracles")
     import numpy
 
-    from gatecalc.artefacts import read
-    from gatecalc.recognise import units
+    from gatecalc.models.artefacts import read
+    from gatecalc.models.recognise import units
 
     random = numpy.random.default_rng(1)
     arrays = {
@@ -417,8 +417,8 @@ def test_a_safetensors_file_is_read_and_written_as_its_own_library_does(tmp_path
     library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed: make oracles")
     import numpy
 
-    from gatecalc.artefacts import read
-    from gatecalc.weights import write
+    from gatecalc.models.artefacts import read
+    from gatecalc.models.weights import write
 
     arrays = {"a.weight": numpy.arange(6, dtype="float32").reshape(2, 3), "b": numpy.ones(4, "float16")}
     path = str(tmp_path / "x.safetensors")
@@ -435,8 +435,8 @@ def test_an_onnx_file_that_is_written_runs_and_comes_back(torch: Any, tmp_path: 
     import numpy
     from onnx.reference import ReferenceEvaluator
 
-    from gatecalc.audit import audit
-    from gatecalc.weights import convert, converted
+    from gatecalc.models.audit import audit
+    from gatecalc.models.weights import convert, converted
 
     layer = getattr(torch.nn, kind)(3, 5, bidirectional=True)
     source, target = str(tmp_path / "layer.pt"), str(tmp_path / "layer.onnx")

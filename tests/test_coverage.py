@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gatecalc.claims import read_pack
-from gatecalc.coverage import Coverage, coverage
-from gatecalc.documents import read_document, runs
+from gatecalc.checking.claims import read_pack
+from gatecalc.checking.coverage import Coverage, coverage
+from gatecalc.checking.documents import read_document, runs
 from tests.test_check import run
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gatecalc.crand import LIBRARIES, library
 from gatecalc.errors import GatecalcError
+from gatecalc.networks.crand import LIBRARIES, library
 
 SEEDS = (0, 1, 42, 71, 65_537, 2**31 - 1)
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import gatecalc
+from gatecalc.calculus.derivation import derive
+from gatecalc.calculus.explicit import explicit_jacobian
+from gatecalc.calculus.jacobian import jacobian
 from gatecalc.cell import built_in, cell
-from gatecalc.derivation import derive
-from gatecalc.explicit import explicit_jacobian
-from gatecalc.jacobian import jacobian
 from gatecalc.language import Source
 from tests.test_check import run
 
@@ -108,8 +108,8 @@ def test_the_gradient_is_that_of_torch(built: str) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     import numpy as np
 
-    from gatecalc.derivation import gradient
-    from gatecalc.words import factors, is_diag, paths
+    from gatecalc.calculus.derivation import gradient
+    from gatecalc.calculus.words import factors, is_diag, paths
     from tests.test_jacobian import _torch_value
 
     found = cell(built)

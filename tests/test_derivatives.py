@@ -7,9 +7,9 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from gatecalc.calculus.derivatives import derivative, partials, plus, tidy, times
+from gatecalc.calculus.differences import Arithmetic
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.derivatives import derivative, partials, plus, tidy, times
-from gatecalc.differences import Arithmetic
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Tree, name, parse

@@ -63,13 +63,3 @@ def test_the_readme_names_every_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `gatecalc (\w+)` \|", text, re.MULTILINE))
     assert named == set(Commands().list_commands(None))  # type: ignore[arg-type]
-
-
-def test_the_contributors_page_names_every_module() -> None:
-    """In the order of imports."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = text[text.index("## The house") : text.index("## Where to add what")]
-    named = re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
-    modules = {path.stem for path in (ROOT / "gatecalc").glob("*.py") if path.stem[0] != "_"}
-    assert modules <= set(named), modules - set(named)
-    assert len(named) == len(set(named))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatecalc.cell import built_in, cell
-from gatecalc.equations import equation
+from gatecalc.checking.equations import equation
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Source
 

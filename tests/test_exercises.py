@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gatecalc.claims import read_pack
-from gatecalc.coverage import coverage
-from gatecalc.documents import read_document
+from gatecalc.checking.claims import read_pack
+from gatecalc.checking.coverage import coverage
+from gatecalc.checking.documents import read_document
 from tests.test_check import run
 
 ROOT = Path(__file__).parent.parent

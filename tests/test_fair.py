@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gatecalc import GatecalcError, count, fair_width
 from gatecalc.cell import built_in, cell
-from gatecalc.fair import At, Problem, comparison, exact_matches, fair, solve
+from gatecalc.counts.fair import At, Problem, comparison, exact_matches, fair, solve
 
 CELLS = [name for name in built_in() if "P" not in cell(name).dimensions]
 
@@ -162,7 +162,7 @@ def test_a_printed_root_is_the_root_rounded(a: int, b: int, c: int, target: int)
     """At half a unit of the last place to either side, the polynomial is on either side of the target."""
     from fractions import Fraction
 
-    from gatecalc.polynomial import factor, symbol
+    from gatecalc.counts.polynomial import factor, symbol
 
     h = symbol("H")
     root = solve(factor(a * h * h + b * h + c), "H", target)

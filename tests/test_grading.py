@@ -10,11 +10,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from gatecalc.calculus.derivation import derive
+from gatecalc.calculus.grading import grade
+from gatecalc.calculus.jacobian import jacobian
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.derivation import derive
 from gatecalc.errors import GatecalcError
-from gatecalc.grading import grade
-from gatecalc.jacobian import jacobian
 from tests.random_cells import cell_texts
 
 GRU = (

@@ -9,8 +9,8 @@ import pytest
 
 from gatecalc import GatecalcError
 from gatecalc.cell import built_in, cell, is_bias
-from gatecalc.counting import bias_vectors, parameters
-from gatecalc.layouts import LAYOUTS, Row, framework, frameworks, layout, stack
+from gatecalc.counts.counting import bias_vectors, parameters
+from gatecalc.counts.layouts import LAYOUTS, Row, framework, frameworks, layout, stack
 
 WIDTHS = {"D": 3, "H": 5, "P": 2}
 FILES = sorted(path.stem for path in Path(LAYOUTS).glob("*.toml"))

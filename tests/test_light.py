@@ -10,7 +10,7 @@ import pytest
 # Each costs more than a light command may: numbers, algebra, and what is slow to load of the standard library.
 HEAVY = [
     "sympy", "numpy", "mpmath", "flint", "fractions", "decimal", "dataclasses", "pathlib", "tomllib", "difflib",
-    "importlib.resources", "importlib.metadata", "gatecalc.layouts", "gatecalc.algebra",
+    "importlib.resources", "importlib.metadata", "gatecalc.counts.layouts", "gatecalc.numbers.algebra",
 ]  # fmt: skip
 
 LIGHT = [

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from gatecalc import GatecalcError
 from gatecalc.cell import Cell, built_in, cell, parse_cell
-from gatecalc.network import Dropout, Network
+from gatecalc.networks.network import Dropout, Network
 
 
 def projection(name: Cell | str) -> int | None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from gatecalc.calculus.derivation import Derivation, derive
+from gatecalc.calculus.jacobian import jacobian
+from gatecalc.calculus.notation import LATEX, MATHML, UNICODE, Notation, cell_latex, mathml
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.derivation import Derivation, derive
 from gatecalc.elementwise import ELEMENTWISE
-from gatecalc.jacobian import jacobian
 from gatecalc.language import parse
-from gatecalc.notation import LATEX, MATHML, UNICODE, Notation, cell_latex, mathml
 
 ROOT = Path(__file__).parent.parent
 

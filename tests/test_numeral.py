@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatecalc.errors import GatecalcError
-from gatecalc.numeral import bounds, read, read_all
+from gatecalc.numbers.numeral import bounds, read, read_all
 
 
 @pytest.mark.parametrize(
@@ -202,6 +202,7 @@ def test_a_comma_in_brackets_may_separate_or_group() -> None:
         ),
         *("twenty twenty", "five six", "one hundred two hundred", "seventeen seventy six", "zero five", "five of six"),
         *("a couple", "a few percent", "hundred", "the third", "0x10", "1/0", "1 3/2", "9.5 10^-7", "2:1", "2^99999"),
+        "1.5" + " million" * 1000,
     ],
 )
 def test_what_is_not_one_number_to_its_end_is_refused(text: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gatecalc.network import Network
+from gatecalc.networks.network import Network
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 

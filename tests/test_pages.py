@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gatecalc import check
-from gatecalc.layouts import framework, frameworks
+from gatecalc.counts.layouts import framework, frameworks
 from tests.test_check import run
 
 DOCS = Path(__file__).parent.parent / "docs"

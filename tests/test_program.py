@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gatecalc.calculus.differences import Arithmetic, apply
+from gatecalc.calculus.jacobian import Jacobian, jacobian
+from gatecalc.calculus.program import numpy_program
 from gatecalc.cell import built_in, cell, parse_cell
-from gatecalc.differences import Arithmetic, apply
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError
-from gatecalc.jacobian import Jacobian, jacobian
-from gatecalc.program import numpy_program
+from gatecalc.language import parse
 
 
 def run(derived: Jacobian, given: dict[str, Any]) -> Any:
@@ -101,6 +102,17 @@ def test_a_name_that_python_or_the_program_uses_gets_another(text: str) -> None:
     except GatecalcError:
         return
     assert run(jacobian(found, "h", "h_prev"), {"W": [[1.0]], "x": [0.5], "h_prev": [0.2]}).shape == (1, 1)
+
+
+def test_a_sum_that_is_taken_away_stays_in_parentheses() -> None:
+    """U - (V + I), whichever way the formula came to be written."""
+    derived = jacobian(parse_cell("h = U @ h_prev - (V @ h_prev + h_prev)"), "h", "h_prev")
+    given = {"U": [[2.0]], "V": [[3.0]], "h_prev": [1.0]}
+    assert run(derived, given) == [[-2.0]]
+    derived.formula = parse("U - (V + I)")
+    assert run(derived, given) == [[-2.0]]
+    derived.formula = parse("U @ -(V - I) - (I - V @ U)")
+    assert run(derived, given) == [[1.0]]
 
 
 def test_a_zero_and_an_identity_know_their_size() -> None:

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from gatecalc import GatecalcError
+from gatecalc.checking.recover import recover
 from gatecalc.cli import gatecalc
-from gatecalc.recover import recover
 
 TRAINER = """
 document = "A trainer"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatecalc.calculator import calculate
-from gatecalc.check import show
+from gatecalc.checking.calculator import calculate
+from gatecalc.checking.check import show
 from gatecalc.errors import GatecalcError
 
 PLAIN = "'remember-first', 'rnn', {}, W=0.5, U=0.5, V=0.5, rate=0.5"

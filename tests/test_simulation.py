@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from gatecalc.cell import cell, parse_cell
-from gatecalc.crand import LIBRARIES, fractions
 from gatecalc.errors import GatecalcError
-from gatecalc.simulation import float32, simulate
-from gatecalc.trace import trace
+from gatecalc.networks.crand import LIBRARIES, fractions
+from gatecalc.networks.simulation import float32, simulate
+from gatecalc.numbers.trace import trace
 
 TANH = "(1 - exp(-2*a)) / (1 + exp(-2*a))"
 GRU = "W_z W_r W_n | U_z U_r U_n"
@@ -230,7 +230,7 @@ def test_cells_and_equations_as_text_give_a_compiled_program_s_bits(library: str
 
 def test_float64_run_is_the_network() -> None:
     """The same weights in double precision give what the compiled network gives."""
-    from gatecalc.network import Network
+    from gatecalc.networks.network import Network
 
     run = simulate("gru_reset_after", [1, Fraction(1, 2), -1], 3, GRU, "musl", 5, spread=[2, 1], arithmetic="float64")
     network = Network("gru_reset_after", input=1, hidden=3)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gatecalc.calculus.jacobian import jacobian
+from gatecalc.calculus.program import numpy_program
+from gatecalc.calculus.story import Story, read_values, story
 from gatecalc.errors import GatecalcError
-from gatecalc.jacobian import jacobian
-from gatecalc.program import numpy_program
-from gatecalc.story import Story, read_values, story
 
 
 def told(cell: str, output: str, by: str, steps: int, *values: str, path: str = "local", digits: int = 6) -> Story:

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from gatecalc import GatecalcError, train
 from gatecalc.cell import built_in, cell
 from gatecalc.cli import gatecalc
-from gatecalc.crand import LIBRARIES, fractions, library
-from gatecalc.initial import INITIAL, Numbers, draw
-from gatecalc.network import Network
-from gatecalc.sweep import sweep
-from gatecalc.tasks import LOSSES, TASKS, task
-from gatecalc.training import OPTIMISERS, Options, Trainer
+from gatecalc.networks.crand import LIBRARIES, fractions, library
+from gatecalc.networks.initial import INITIAL, Numbers, draw
+from gatecalc.networks.network import Network
+from gatecalc.networks.sweep import sweep
+from gatecalc.networks.tasks import LOSSES, TASKS, task
+from gatecalc.networks.training import OPTIMISERS, Options, Trainer
 
 # The settings of the trainer of 'LSTM and GRU: gates that decide what to keep', found from its printed figures.
 RNN = {"W": 0.5, "U": 0.5, "V": 0.5}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gatecalc.language import parse
-from gatecalc.numeral import read
-from gatecalc.precise import Real, evaluate
-from gatecalc.verdicts import Judgement, difference, judge
+from gatecalc.numbers.numeral import read
+from gatecalc.numbers.precise import Real, evaluate
+from gatecalc.numbers.verdicts import Judgement, difference, judge
 
 
 def verdict(figure: str, value: str, printed: str | None = None) -> Judgement:

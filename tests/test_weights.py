@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from gatecalc import GatecalcError
-from gatecalc.artefacts import read
 from gatecalc.cell import Cell, cell
+from gatecalc.counts.layouts import LAYOUTS, Row, framework
 from gatecalc.language import Tree
-from gatecalc.layouts import LAYOUTS, Row, framework
-from gatecalc.recognise import solve, units
-from gatecalc.weights import CHANGES, Values, convert, converted, extract, fill, write
+from gatecalc.models.artefacts import read
+from gatecalc.models.recognise import solve, units
+from gatecalc.models.weights import CHANGES, Values, convert, converted, extract, fill, write
 from tests.test_counting_commands import printed
 from tests.test_counting_commands import run as run_line
 
@@ -184,7 +184,7 @@ def test_a_merged_bias_says_when_its_sum_was_rounded(tmp_path: Path) -> None:
 
 def test_widths_are_solved_from_shapes_or_not_at_all() -> None:
     """A contradiction, a fraction and a width of zero are no solution."""
-    from gatecalc.polynomial import symbol
+    from gatecalc.counts.polynomial import symbol
 
     d, h = symbol("D"), symbol("H")
     assert solve([(d + h, 8), (4 * h, 20)]) == {"H": 5, "D": 3}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gatecalc.calculus.words import Algebra, chain, paths, total
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Tree, parse
-from gatecalc.words import Algebra, chain, paths, total
 
 DEFINITIONS = {"c": parse("f * c_prev + i * g"), "f": parse("sigmoid(a)"), "h": parse("o * tanh(c)")}
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gatecalc.check import Finding, _figures, _formulas, _value, check_pack
-from gatecalc.claims import NEVER, Claim, Pack, read_pack
-from gatecalc.coverage import coverage
-from gatecalc.documents import read_document
+from gatecalc.checking.check import Finding, _figures, _formulas, _value, check_pack
+from gatecalc.checking.claims import NEVER, Claim, Pack, read_pack
+from gatecalc.checking.coverage import coverage
+from gatecalc.checking.documents import read_document
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Source, Tree, parse
-from gatecalc.numeral import Numeral, read_all
-from gatecalc.verdicts import PASSING, Judgement
+from gatecalc.numbers.numeral import Numeral, read_all
+from gatecalc.numbers.verdicts import PASSING, Judgement
 
 ROOT = Path(__file__).parent.parent
 PACKS = sorted((ROOT / "worked_examples").glob("*.toml"))
@@ -57,8 +57,9 @@ def test_claims_are_named_once(path: Path) -> None:
 @each_pack
 def test_every_numeral_of_the_document_is_accounted_for(path: Path) -> None:
     """As claim, given or label, a quarter of them at least as claims; and what a claim states is on its line."""
-    document = DOCUMENTS and DOCUMENTS / f"{path.stem}.txt"
-    if not document or not document.exists():
+    places = [path.with_suffix(".md"), *([DOCUMENTS / f"{path.stem}.txt"] if DOCUMENTS else [])]
+    document = next((place for place in places if place.exists()), None)
+    if document is None:
         pytest.skip(f"the text of {path.stem} is not here: only its pack is part of this repository")
     found = coverage(read_document(str(document)), [pack(path)])
     assert (found.unaccounted, found.warnings) == ([], [])

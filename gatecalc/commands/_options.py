@@ -16,7 +16,7 @@ class Whole(click.ParamType):  # type: ignore[type-arg]
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> int:
-        from gatecalc.architecture import whole
+        from gatecalc.counts.architecture import whole
 
         what = param.opts[0] if param and param.opts else "number"
         text = str(value).strip().replace("_", "").replace(",", "")

@@ -23,9 +23,9 @@ def command(format: str, paths: tuple[str, ...]) -> int:
     MODEL is an ONNX, .safetensors, .npz, PyTorch or .keras file, a Keras configuration as JSON, or the text of
     model.summary() or of a torchinfo table. Nothing in a file is run. The status is 1 if a printed count is wrong.
     """
-    from gatecalc.audit import audit
     from gatecalc.cli import BROKEN, FOUND, OK
     from gatecalc.errors import GatecalcError
+    from gatecalc.models.audit import audit
 
     status, found = OK, []
     for path in paths:

@@ -28,8 +28,8 @@ def command(
     gatecalc check worked_examples/four-gates.toml -v
     gatecalc check worked_examples --errata
     """
-    from gatecalc.check import check
-    from gatecalc.findings import show_errata, show_report
+    from gatecalc.checking.check import check
+    from gatecalc.checking.findings import show_errata, show_report
 
     with progress_bar("packs") as progress:
         report = check(*paths, jobs=jobs, only=only, progress=progress)

@@ -30,7 +30,7 @@ def command(format: str, source: str, target: str | None, **given: Any) -> None:
     is run. Gates are reordered, matrices transposed, biases merged or split, and z is negated where the frameworks
     count it differently. Layers that compute different functions are refused with the reason.
     """
-    from gatecalc.weights import convert
+    from gatecalc.models.weights import convert
 
     found = convert(source, target, **given)
     if format == "json":

@@ -33,7 +33,7 @@ def command(format: str, cell: str, widths: tuple[str, ...], **given: Any) -> No
     MACs are the multiply-accumulates of the matrix products; a FLOP count is twice that. Elementwise operations are
     listed apart. Without widths, the formulas.
     """
-    from gatecalc.architecture import count
+    from gatecalc.counts.architecture import count
 
     found = count(cell, widths=shared.settings(widths), **given)
     if format == "json":

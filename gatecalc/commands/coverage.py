@@ -20,9 +20,9 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
     \b
     gatecalc coverage chapter.txt worked_examples/chapter.toml
     """
-    from gatecalc.claims import find_packs, read_pack
-    from gatecalc.coverage import coverage
-    from gatecalc.documents import read_document
+    from gatecalc.checking.claims import find_packs, read_pack
+    from gatecalc.checking.coverage import coverage
+    from gatecalc.checking.documents import read_document
 
     text = read_document(document)
     found = coverage(text, [read_pack(path) for path in find_packs(packs)])

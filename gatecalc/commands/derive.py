@@ -45,12 +45,12 @@ def command(
     gatecalc derive lstm c c_prev --path total --format latex
     gatecalc derive lstm c c_prev --steps 20 --at b_f=3
     """
-    from gatecalc.derivation import derive
+    from gatecalc.calculus.derivation import derive
 
     found = derive(cell, output, input, path, steps, check and format in ("text", "json", "markdown", "html"))
     followed = None
     if at:
-        from gatecalc.story import read_values, story
+        from gatecalc.calculus.story import read_values, story
 
         followed = story(found._jacobian, read_values(at), digits)
     entries = None if explicit is None else found.explicit(explicit)
@@ -73,7 +73,7 @@ def command(
 
 def _print_text(found: object, explain: bool) -> None:
     """Print the formula; what follows it is a comment to whoever reads it as one, ``gatecalc grade`` too."""
-    from gatecalc.derivation import Derivation, remarks
+    from gatecalc.calculus.derivation import Derivation, remarks
 
     assert isinstance(found, Derivation)
     if explain:
@@ -86,7 +86,7 @@ def _print_text(found: object, explain: bool) -> None:
 
 
 def _print_story(followed: object, output: str, input: str) -> None:
-    from gatecalc.story import Story
+    from gatecalc.calculus.story import Story
 
     assert isinstance(followed, Story)
     header = ("step", "factor", "along the belt", "in full")

@@ -11,7 +11,7 @@ from gatecalc.errors import GatecalcError
 from gatecalc.report import format_option, print_json, table
 
 if TYPE_CHECKING:
-    from gatecalc.fair import Fair, Problem
+    from gatecalc.counts.fair import Fair, Problem
 
 SUFFIXES = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
 
@@ -46,8 +46,8 @@ def command(
     The count is a polynomial in the width and is solved in whole numbers, so the answer is proved: one width, or the
     two around it.
     """
-    from gatecalc import fair
     from gatecalc.cell import cell
+    from gatecalc.counts import fair
 
     problem = fair.Problem(**given)
     target: Any = _budget(budget) if budget is not None else None
@@ -117,7 +117,7 @@ def _error(value: int, target: int) -> str:
 
 
 def _every(format: str, problem: Problem, target: Any) -> None:
-    from gatecalc import fair
+    from gatecalc.counts import fair
 
     rows = fair.comparison(problem, target)
     if format == "json":
@@ -142,7 +142,7 @@ def _every(format: str, problem: Problem, target: Any) -> None:
 
 def _sweep(format: str, problem: Problem, reference: str, of: str, text: str) -> None:
     from gatecalc.cell import cell
-    from gatecalc.fair import exact_matches
+    from gatecalc.counts.fair import exact_matches
 
     first, dots, last = text.partition("..")
     if not dots or not (first.isdigit() and last.isdigit()) or len(last) > 30 or not 1 <= int(first) <= int(last):

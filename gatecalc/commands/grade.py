@@ -27,7 +27,7 @@ def command(cell: str, output: str, input: str, formula: str, path: str, steps: 
     gatecalc grade lstm c c_prev "diag(f)"
     gatecalc grade gru h h_prev "diag(1 - z) + diag(z * (1 - n**2)) @ U_n @ diag(r)"
     """
-    from gatecalc.grading import grade
+    from gatecalc.calculus.grading import grade
 
     found = grade(cell, output, input, sys.stdin.read() if formula == "-" else formula, path, steps)
     if format == "json":

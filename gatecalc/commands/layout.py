@@ -31,7 +31,7 @@ def command(format: str, cell: str, no_bias: bool, **given: Any) -> None:
     Rows count from 0, both ends included. A name that means another cell in the framework is refused, with the one that
     is meant.
     """
-    from gatecalc.layouts import layout
+    from gatecalc.counts.layouts import layout
 
     found = layout(cell, bias=not no_bias, **given)
     if format == "json":

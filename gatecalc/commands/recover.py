@@ -22,7 +22,7 @@ def command(pack: str, most: int, format: str) -> int:
     \b
     gatecalc recover worked_examples/lstm-and-gru.toml
     """
-    from gatecalc.recover import recover
+    from gatecalc.checking.recover import recover
 
     with progress_bar("combinations") as progress:
         found = recover(pack, progress)

@@ -26,7 +26,7 @@ def command(cell: str, format: str) -> None:
         click.echo(f"\ninputs {', '.join(found.inputs) or 'none'}; states {', '.join(found.states) or 'none'}")
         click.echo(f"source: {found.source}" if found.source else "source: not given")
         return
-    from gatecalc.notation import LATEX, Notation, cell_latex
+    from gatecalc.calculus.notation import LATEX, Notation, cell_latex
 
     latex = cell_latex(found)
     if format == "json":

@@ -39,7 +39,7 @@ def command(
     \b
     gatecalc trace lstm --input 1,0,0,0 --set W_i=4 --set b_i=-2 --set W_g=2 --set b_f=3
     """
-    from gatecalc.trace import trace
+    from gatecalc.numbers.trace import trace
 
     found = trace(cell, read_input(input_text), digits=digits, show=show, **read_settings(settings))
     if format == "json":

@@ -88,9 +88,9 @@ def command(
     It has learned at the first pass, from 1, whose loss, before its step, is below the threshold.
     """
     from gatecalc.cell import cell as find_cell
-    from gatecalc.sweep import sweep
-    from gatecalc.tasks import task as find_task
-    from gatecalc.training import Options
+    from gatecalc.networks.sweep import sweep
+    from gatecalc.networks.tasks import task as find_task
+    from gatecalc.networks.training import Options
 
     varied = dict(map(_values, settings))
     steps = [_length(value) for value in _values(f"--length={lengths}")[1]]
@@ -148,9 +148,9 @@ def _one(
     resume: str | None,
 ) -> Any:
     """Make one run, with its picture and its file; return it, and what was watched at each pass."""
-    from gatecalc.plot import Watch
-    from gatecalc.tasks import task as find_task
-    from gatecalc.training import Trainer
+    from gatecalc.networks.plot import Watch
+    from gatecalc.networks.tasks import task as find_task
+    from gatecalc.networks.training import Trainer
 
     trainer = Trainer(find_task(task, options.loss), cell, length, [weights], options)
     watch = Watch()
@@ -163,7 +163,7 @@ def _one(
     if save:
         trainer.save(save)
     if plot_path:
-        from gatecalc.plot import plot
+        from gatecalc.networks.plot import plot
 
         plot(result, watch, plot_path)
     return result, watch
@@ -185,7 +185,7 @@ def _passes(losses: Sequence[float], gates: dict[str, list[float]], every: int) 
 def _values(setting: str) -> tuple[str, list[Any]]:
     """Read NAME=VALUE or NAME=VALUE,VALUE: numbers or nested lists, each as floats."""
     from gatecalc.language import Source, parse
-    from gatecalc.trace import nested_floats
+    from gatecalc.numbers.trace import nested_floats
 
     name, equals, text = setting.partition("=")
     if not equals or not text.strip():

@@ -41,8 +41,8 @@ def command(
         return _list(format)
     if expression is None:
         raise GatecalcError("gatecalc value: there is no expression", help='write gatecalc value "sigmoid(3)**20"')
-    from gatecalc.check import value
-    from gatecalc.verdicts import PASSING
+    from gatecalc.checking.check import value
+    from gatecalc.numbers.verdicts import PASSING
 
     result = value(expression.strip(), states, digits)
     if format == "json":
@@ -73,7 +73,7 @@ _HOW = {
 
 
 def _list(format: str) -> int:
-    from gatecalc.functions import FUNCTIONS
+    from gatecalc.checking.functions import FUNCTIONS
 
     rows = sorted(FUNCTIONS.values())
     if format == "json":

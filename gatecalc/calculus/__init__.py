@@ -1,0 +1,1 @@
+"""Derivatives: Jacobians derived, explained, printed, checked and graded."""

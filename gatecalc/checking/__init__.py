@@ -1,0 +1,1 @@
+"""Documents and packs: what they claim, and what holds."""

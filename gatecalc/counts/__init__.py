@@ -1,0 +1,1 @@
+"""Counts: parameters, multiply-accumulates, storage, framework layouts, fair widths."""

@@ -1,0 +1,409 @@
+"""The width at which a network of one cell costs what another costs, or what a budget allows, in whole numbers.
+
+A count is a polynomial of degree two at most in any one of its widths. So the equation is a quadratic, its root is
+found with :func:`math.isqrt`, and either it is a whole number or the two widths around it are proved to be the nearest.
+"""
+
+from __future__ import annotations
+
+from math import gcd, isqrt
+
+from gatecalc.cell import Cell, built_in, cell
+from gatecalc.counts.architecture import (
+    QUANTITIES,
+    WIDTHS,
+    Architecture,
+    architecture,
+    give,
+    given_widths,
+    shown,
+    whole,
+)
+from gatecalc.counts.counting import MAX_DIGITS
+from gatecalc.counts.polynomial import Formula, Polynomial
+from gatecalc.errors import GatecalcError, closest
+from gatecalc.record import Record
+
+DIGITS = 6  # of a root that is not whole, after the point
+LETTERS = {option: letter for letter, option in WIDTHS.items()}
+
+
+class At(Record):
+    """A width, and what the network costs there."""
+
+    width: int
+    value: int
+
+
+class Root(Record):
+    """The positive root of ``a*w**2 + b*w + c = 0``.
+
+    Attributes:
+        equation: The equation with its common factor divided out, ``H**2 + 4*H - 60 = 0``.
+        discriminant: ``b**2 - 4*a*c`` of it; None where the equation is linear.
+        exact: The root as a formula: ``6`` or ``(-4 + sqrt(736)) / 2``.
+        decimal: Its decimal, correctly rounded to six places; whole if the root is.
+        floor: The greatest whole number that is not above it.
+    """
+
+    equation: str
+    discriminant: int | None
+    exact: str
+    decimal: str
+    floor: int
+
+
+class Fair(Record):
+    """What :func:`fair_width` returns: ``width`` where it is ``exact``, else ``below`` and ``above``."""
+
+    cell: str
+    reference: str | None
+    match: str
+    bias: str
+    target: int
+    target_formula: str | None
+    solve: str
+    equation: str
+    quadratic: str
+    discriminant: int | None
+    root: int | str
+    root_formula: str
+    exact: bool
+    width: int | None
+    below: At | None
+    above: At | None
+
+
+class Problem(Record):
+    """What a fair width is asked of: a quantity, and everything about the networks but the width that is looked for.
+
+    Attributes:
+        match: A quantity: ``parameters``, ``macs`` or ``stored``.
+        scheme: The storage scheme, where that is matched.
+        solve: The width that is looked for: ``hidden``, ``input``, ``layers`` or ``projection``.
+        input, hidden, layers, projection, embedding, readout: Widths. P is that of the cells that have one.
+        bias, bidirectional, initial, readout_bias: As in :func:`gatecalc.counts.architecture.count`.
+    """
+
+    input: int | None = None
+    bias: str = "single"
+    match: str = "parameters"
+    scheme: str = "written"
+    solve: str = "hidden"
+    hidden: int | None = None
+    layers: int = 1
+    bidirectional: bool = False
+    projection: int | None = None
+    initial: bool = False
+    embedding: int | None = None
+    readout: int | None = None
+    readout_bias: bool = False
+
+    def network(self, of: Cell, free: str | None = None) -> Architecture:
+        """Return the network of a cell; with L free it may have any number of layers."""
+        network = architecture(
+            of,
+            self.bias,
+            self.layers,
+            self.bidirectional,
+            None,
+            self.initial,
+            self.embedding,
+            self.readout,
+            self.readout_bias,
+        )
+        return network._replace(deep=True) if free == "L" else network
+
+    def formula(self, of: Cell, free: str | None = None, **more: int) -> Formula:
+        """Return the quantity of a network of a cell, its widths filled in but the free one."""
+        check(self)
+        widths = {
+            "D": self.input,
+            "H": self.hidden,
+            "L": self.layers,
+            "P": self.projection,
+            "V": self.embedding,
+            "K": self.readout,
+            **more,
+        }
+        if "P" not in of.dimensions:
+            widths["P"] = None
+        if free:
+            widths[free] = None
+        formula = QUANTITIES[self.match](self.network(of, free), self.scheme).at(**given_widths(of, widths))
+        left = [name for name in formula.names if name != free]
+        if left:
+            raise GatecalcError(f"width: {of.name} has a width {left[0]}, which is not given", help=give(left[0]))
+        return formula
+
+
+def fair_width(
+    of: str | Cell,
+    target: int | str,
+    input: int | None = None,
+    bias: str = "single",
+    match: str = "parameters",
+    *,
+    scheme: str = "written",
+    solve: str = "hidden",
+    hidden: int | None = None,
+    layers: int = 1,
+    bidirectional: bool = False,
+    projection: int | None = None,
+    initial: bool = False,
+    embedding: int | None = None,
+    readout: int | None = None,
+    readout_bias: bool = False,
+) -> Fair:
+    """Find the width at which a network of a cell costs exactly a target, or the two widths around it.
+
+    Args:
+        of: The cell whose width is looked for.
+        target: A budget, or a reference ``"lstm:5"``: a cell and its hidden width; all around it is the same.
+        input: D.
+        match: What must be equal: ``parameters``, ``macs`` (per step) or ``stored`` (per step, under ``scheme``).
+        solve: The width that is looked for: ``hidden``; with ``hidden`` given, ``input``, ``layers`` or ``projection``.
+
+    Raises:
+        GatecalcError: For a target below the smallest such network, and for widths that are missing or impossible.
+
+    >>> fair = fair_width("gru", "lstm:5", input=3)
+    >>> fair.equation, fair.exact, fair.width
+    ('3*H*(H + 4) = 180', True, 6)
+    >>> fair_width("rnn", 180, input=3).below, fair_width("rnn", 180, input=3).above
+    (At(width=11, value=165), At(width=12, value=192))
+    """
+    problem = Problem(
+        input,
+        bias,
+        match,
+        scheme,
+        solve,
+        hidden,
+        layers,
+        bidirectional,
+        projection,
+        initial,
+        embedding,
+        readout,
+        readout_bias,
+    )
+    return solved(problem, cell(of), target)
+
+
+def fair(
+    reference: str | Cell, reference_width: int, of: str | Cell, input: int | None = None, **options: object
+) -> Fair:
+    """Find the width at which a cell costs what another costs: :func:`fair_width`, the reference in two parts.
+
+    >>> fair("lstm", 5, "gru", 3, bias="double").below
+    At(width=6, value=198)
+    """
+    problem = Problem(input, **options)  # type: ignore[arg-type]
+    return solved(problem, cell(of), (cell(reference), reference_width))
+
+
+def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> Fair:
+    """Solve a problem for one cell."""
+    budget, reference, target_formula = _target(problem, target)
+    letter = LETTERS[problem.solve]
+    formula = problem.formula(of, letter)
+    root = solve(formula, letter, budget)
+    smallest = formula(**{letter: 1})
+    if root is None:
+        raise _constant(problem, of)
+    if budget < smallest:
+        raise GatecalcError(
+            f"budget: {shown(budget)} is below the smallest such {of.name}: "
+            f"{shown(smallest)} {problem.match} at {letter} = 1",
+            help="take a larger budget, or a smaller network around the cell",
+        )
+    at = At(root.floor, formula(**{letter: root.floor}))
+    exact = at.value == budget
+    last = at if exact else At(at.width + 1, formula(**{letter: at.width + 1}))
+    if letter == "P" and problem.hidden is not None and last.width >= problem.hidden:
+        raise GatecalcError(
+            f"projection: P would be {root.decimal}, which is not narrower than the hidden width {problem.hidden}",
+            help="take a larger --hidden, or a smaller budget",
+        )
+    return Fair(
+        cell=of.name,
+        reference=reference,
+        match=problem.match,
+        bias=problem.bias,
+        target=budget,
+        target_formula=target_formula,
+        solve=letter,
+        equation=f"{formula} = {budget}",
+        quadratic=root.equation,
+        discriminant=root.discriminant,
+        root=root.floor if root.exact == str(root.floor) else root.decimal,
+        root_formula=root.exact,
+        exact=exact,
+        width=at.width if exact else None,
+        below=None if exact else at,
+        above=None if exact else last,
+    )
+
+
+def check(problem: Problem) -> None:
+    """Refuse a problem that names what there is not."""
+    for given, table, what in ((problem.match, QUANTITIES, "match"), (problem.solve, _SOLVABLE, "solve")):
+        if given not in table:
+            raise GatecalcError(
+                f"{what}: unknown '{given}'{closest(str(given), table)}", help=f"it is one of {', '.join(table)}"
+            )
+
+
+_SOLVABLE = ("hidden", "input", "layers", "projection")
+
+
+def parse_reference(text: str) -> tuple[Cell, int]:
+    """Read ``lstm:5``: a cell and its width."""
+    of, colon, width = text.rpartition(":")
+    if not colon or not of:
+        raise GatecalcError(
+            f"reference: '{text[:60]}' has no width", help=f"write it after the cell, as in '{(of or width)[:40]}:5'"
+        )
+    if not width.isascii() or not width.isdigit() or len(width) > MAX_DIGITS:
+        raise GatecalcError(
+            f"reference: the width '{width[:60]}' is not a positive whole number", help=f"write '{of[:40]}:5'"
+        )
+    return cell(of), whole(int(width), "the reference's width")
+
+
+def _target(problem: Problem, target: int | str | tuple[Cell, int]) -> tuple[int, str | None, str | None]:
+    """Return the value to be met, and for a reference its name and its formula."""
+    if isinstance(target, str):
+        target = parse_reference(target)
+    if not isinstance(target, tuple):
+        return whole(target, "budget"), None, None
+    reference, width = target
+    whole(width, "the reference's width")
+    value = problem.formula(reference, H=width)()
+    formula = QUANTITIES[problem.match](problem.network(reference), problem.scheme)
+    return value, f"{reference.name}:{width}", str(formula)
+
+
+def coefficients(formula: Formula, letter: str) -> list[int]:
+    """Return the coefficients of the powers 0, 1 and 2 of a formula's only name."""
+    powers: list[int] = [each() for each in formula.polynomial.coefficients(letter)]
+    return [*powers, 0, 0][:3]
+
+
+def solve(formula: Formula, letter: str, target: int) -> Root | None:
+    """Solve ``formula = target`` for one name, all else being numbers; None where the name is not in it.
+
+    >>> from gatecalc.counts.counting import parameters
+    >>> solve(parameters("gru").at(D=3), "H", 180)
+    Root(equation='H**2 + 4*H - 60 = 0', discriminant=256, exact='6', decimal='6', floor=6)
+    """
+    c, b, a = coefficients(formula, letter)
+    c -= target
+    if not a and not b:
+        return None
+    shared = gcd(a, b, c)
+    a, b, c = a // shared, b // shared, c // shared
+    equation = f"{Polynomial({((letter, 2),): a, ((letter, 1),): b, (): c})} = 0"
+    if not a:
+        decimal = _decimal(2 * 10**DIGITS * -c + b, 2 * b)
+        return Root(equation, None, str(-c) if b == 1 else f"{-c} / {b}", decimal if -c % b else str(-c // b), -c // b)
+    discriminant = b * b - 4 * a * c
+    if discriminant < 0:  # the target is below even width 0
+        return Root(equation, discriminant, "none", "none", 0)
+    whole_root = isqrt(discriminant)
+    floor = (whole_root - b) // (2 * a)
+    if whole_root**2 == discriminant:
+        top = whole_root - b
+        exact = str(floor) if top % (2 * a) == 0 else f"{top // gcd(top, 2 * a)} / {2 * a // gcd(top, 2 * a)}"
+    else:
+        top_text = f"{-b} + sqrt({discriminant})" if b else f"sqrt({discriminant})"
+        exact = f"({top_text}) / {2 * a}"
+    scale = 10**DIGITS
+    decimal = str(floor) if exact == str(floor) else _decimal(isqrt(discriminant * scale**2) - b * scale + a, 2 * a)
+    return Root(equation, discriminant, exact, decimal, floor)
+
+
+def _constant(problem: Problem, of: Cell) -> GatecalcError:
+    letter = LETTERS[problem.solve]
+    return GatecalcError(
+        f"solve: the {problem.match} of {of.name} do not depend on {letter}", help="solve for another width"
+    )
+
+
+def _decimal(top: int, bottom: int) -> str:
+    """Return the decimal of the greatest multiple of 10**-6 that is not above top / bottom / 10**6."""
+    units = top // bottom
+    sign, digits = "-" if units < 0 else "", str(abs(units)).rjust(DIGITS + 1, "0")
+    return f"{sign}{digits[:-DIGITS]}.{digits[-DIGITS:]}"
+
+
+def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last: int) -> list[tuple[int, int, int]]:
+    """Return (reference width, width, value) for every exact match with a reference width from first to last.
+
+    Whole-number arithmetic on the coefficients alone, about a microsecond for each width.
+    """
+    letter = LETTERS[problem.solve]
+    r0, r1, r2 = coefficients(problem.formula(reference, "H"), "H")
+    c, b, a = coefficients(problem.formula(of, letter), letter)
+    if not a and not b:
+        raise _constant(problem, of)
+    found = []
+    for width in range(first, last + 1):
+        value = (r2 * width + r1) * width + r0
+        if a:
+            discriminant = b * b - 4 * a * (c - value)
+            if discriminant < 0:
+                continue
+            root = isqrt(discriminant)
+            if root * root != discriminant or (root - b) % (2 * a):
+                continue
+            match = (root - b) // (2 * a)
+        else:
+            if (value - c) % b:
+                continue
+            match = (value - c) // b
+        if match >= 1:
+            found.append((width, match, value))
+    return found
+
+
+class Comparison(Record):
+    """One cell at the width that comes nearest to a target, and what it costs there."""
+
+    cell: str
+    solve: str
+    target: int
+    width: int
+    value: int
+    exact: bool
+    parameters: int
+    macs: int
+    stored: int
+
+
+def comparison(problem: Problem, target: int | tuple[Cell, int]) -> list[Comparison]:
+    """Return every built-in cell at its fair width, or at the nearer of the two around it.
+
+    Cells that need a projection are left out without one, and so are those of which even the smallest is too large.
+    """
+    found = []
+    for name in built_in():
+        of = cell(name)
+        if "P" in of.dimensions and problem.projection is None and problem.solve != "projection":
+            continue
+        try:
+            fair = solved(problem, of, target)
+        except GatecalcError as error:
+            if not error.message.startswith(("budget:", "solve:", "storage:")):
+                raise
+            continue
+        nearest = [At(fair.width, fair.target)] if fair.width else [at for at in (fair.below, fair.above) if at]
+        at = min(nearest, key=lambda at: abs(at.value - fair.target))
+        costs = [
+            problem._replace(match=match).formula(of, fair.solve)(**{fair.solve: at.width}) for match in QUANTITIES
+        ]
+        found.append(Comparison(name, fair.solve, fair.target, at.width, at.value, fair.exact, *costs))
+    if not found:
+        raise GatecalcError("budget: no built-in cell is so small", help="take a larger budget")
+    return found

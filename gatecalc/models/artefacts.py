@@ -1,0 +1,210 @@
+"""Model files as named tensors, without running anything in them: which kind a file is, and what it holds.
+
+Each reader is a few lines over the file's own structure, and checks sizes before it reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import struct
+import zipfile
+from typing import Any
+
+from gatecalc.errors import GatecalcError, Place, shorten
+from gatecalc.models import onnxfile, torchfile
+from gatecalc.models.onnxfile import Node
+from gatecalc.models.tensors import DAMAGE, MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
+from gatecalc.record import Record
+
+
+class Artefact(Record):
+    """What a file holds.
+
+    Attributes:
+        path: Where it is.
+        kind: ``safetensors``, ``npz``, ``pytorch``, ``onnx``, ``keras`` or ``text``.
+        tensors: {name: tensor}.
+        nodes: The recurrent nodes of an ONNX graph.
+        config: A Keras model's own description.
+        text: The text of a file that is none of these.
+    """
+
+    path: str
+    kind: str
+    tensors: dict[str, Stored]
+    nodes: tuple[Node, ...] = ()
+    config: Any = None
+    text: str = ""
+
+
+def read(path: str) -> Artefact:
+    """Read a model file; its kind is told by its content, not by its name.
+
+    Raises:
+        GatecalcError: For a file that cannot be read, is cut short, is too large, or would run code.
+    """
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise _broken(
+            path, f"cannot read it: {(error.strerror or 'error').lower()}", "give the path of a model file"
+        ) from None
+    if size > MAX_BYTES:
+        raise _broken(path, f"it has {size:,} bytes, {MAX_BYTES:,} at most", "split it")
+    try:
+        if start.startswith(b"PK\x03\x04"):
+            return _zip(path)
+        if size > 8 and start[8:9] == b"{" and struct.unpack("<Q", start[:8])[0] <= size - 8:
+            return _safetensors(path, size)
+        if start[:1] == b"\x80" or start.startswith(b"\x89HDF"):
+            return _refuse_kind(path, start)
+        text = _text(path, size)
+        if text is not None:
+            return text
+        return Artefact(path, "onnx", *onnxfile.model(path))
+    except GatecalcError as error:
+        raise error.at(Place(path)) from None
+    except DAMAGE as error:
+        what = shorten(str(error) or type(error).__name__)
+        raise _broken(path, f"it is cut short or damaged ({what})", "export it again") from None
+    except (RecursionError, MemoryError, OverflowError, RuntimeError):
+        raise _broken(path, "it is nested too deeply, too large or encrypted", "export it again") from None
+
+
+def _broken(path: str, what: str, help: str) -> GatecalcError:
+    return GatecalcError(f"file: {what}", Place(path), help)
+
+
+def _refuse_kind(path: str, start: bytes) -> Artefact:
+    if start.startswith(b"\x89HDF"):
+        raise _broken(path, "it is HDF5, which is not read here", "save the model as .keras, or its weights as .npz")
+    raise _broken(
+        path,
+        "it is a bare pickle, which may run code when it is loaded",
+        "save the state dict with torch.save, or as .safetensors",
+    )
+
+
+def _text(path: str, size: int) -> Artefact | None:
+    """Return a file that is text, or None for one that is not; JSON is a Keras configuration."""
+    if size > MAX_HEADER:
+        return None
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    if any(ord(character) < 32 and character not in "\t\n\r\x1b" for character in text):
+        return None
+    if text.lstrip()[:1] == "{":
+        return Artefact(path, "keras", {}, config=json.loads(text))
+    return Artefact(path, "text", {}, text=text)
+
+
+SAFETENSORS = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+    "U16": "uint16",
+    "U32": "uint32",
+    "U64": "uint64",
+    "BOOL": "bool",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+}
+
+
+def _safetensors(path: str, size: int) -> Artefact:
+    with open(path, "rb") as file:
+        length = struct.unpack("<Q", file.read(8))[0]
+        if length > MAX_HEADER:
+            raise GatecalcError(
+                f"limit: its header has {length:,} bytes, {MAX_HEADER:,} at most", help="export it again"
+            )
+        header = json.loads(file.read(length))
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        start, stop = entry["data_offsets"]
+        shape, dtype = check_shape(entry["shape"]), SAFETENSORS.get(entry["dtype"])
+        if dtype is None:
+            raise GatecalcError(
+                f"file: '{shorten(name)}' has the unknown number type '{shorten(str(entry['dtype']))}'",
+                help="export it again",
+            )
+        load = functools.partial(_raw, path, 8 + length + start, shape, dtype)
+        stored = Stored(name, shape, dtype, load)
+        if not 0 <= start <= stop <= size - 8 - length or stop - start != stored.size * SIZES[dtype]:
+            raise GatecalcError(f"file: '{shorten(name)}' does not lie inside the file", help="export it again")
+        tensors[name] = stored
+    return Artefact(path, "safetensors", tensors)
+
+
+def _raw(path: str, offset: int, shape: tuple[int, ...], dtype: str) -> Any:
+    size = SIZES[dtype]
+    for extent in shape:
+        size *= extent
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return array(file.read(size), shape, dtype)
+
+
+def _zip(path: str) -> Artefact:
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(names) > MAX_TENSORS:
+            raise GatecalcError(f"limit: it has {len(names):,} entries", help="split it")
+        program = next((name for name in names if name.rpartition("/")[2] == "data.pkl"), None)
+        if program is not None:
+            data = _entry(archive, program)
+            return Artefact(path, "pytorch", torchfile.tensors(path, archive, program, data))
+        if "config.json" in names:
+            return Artefact(path, "keras", {}, config=json.loads(_entry(archive, "config.json")))
+        arrays = [name for name in names if name.endswith(".npy")]
+        if arrays:
+            return Artefact(path, "npz", {name[:-4]: _npy(path, archive, name) for name in arrays})
+    raise GatecalcError("file: it is a zip archive without a model in it", help="give a .pt, .keras or .npz file")
+
+
+def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read an entry that is parsed; its real size is checked, whatever the archive says it is."""
+    with archive.open(name) as file:
+        data = file.read(MAX_HEADER + 1)
+    if len(data) > MAX_HEADER:
+        raise GatecalcError(f"limit: '{shorten(name)}' has more than {MAX_HEADER:,} bytes", help="export it again")
+    return data
+
+
+def _npy(path: str, archive: zipfile.ZipFile, name: str) -> Stored:
+    """Read the header of an array; ``numpy.load`` refuses objects, and so is this."""
+    import numpy
+
+    with archive.open(name) as file:
+        version = numpy.lib.format.read_magic(file)
+        reader = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
+        shape, _, dtype = reader(file)
+    if dtype.hasobject:
+        raise GatecalcError(
+            f"file: '{shorten(name)}' holds Python objects, which may run code", help="save plain arrays"
+        )
+
+    def load() -> Any:
+        with numpy.load(path, allow_pickle=False) as arrays:
+            return arrays[name[:-4]]
+
+    stored = Stored(name[:-4], check_shape(shape), dtype.name, load)
+    if stored.size * dtype.itemsize > MAX_BYTES:
+        raise GatecalcError(f"limit: '{shorten(name)}' would have {stored.size:,} numbers", help="split it")
+    return stored

@@ -1,0 +1,567 @@
+"""A training run: loss, gradient, step, until it has learned, as one reads it in a text.
+
+``learned`` is the first pass, counted from 1, whose loss, looked at before that pass's step, is below the threshold.
+Runs of several settings are made at once, each with weights and a rate of its own; one that has learned is taken out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gatecalc.cell import Cell
+from gatecalc.cell import cell as find_cell
+from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.networks import saved
+from gatecalc.networks.initial import Numbers
+from gatecalc.networks.initial import draw as draw_weights
+from gatecalc.networks.layer import Array
+from gatecalc.networks.network import Dropout, Network, finite
+from gatecalc.networks.tasks import LOSSES, Task, draw, task
+
+Progress = Callable[[int, float], None]
+
+
+@dataclasses.dataclass
+class Trained:
+    """What came of a run.
+
+    Attributes:
+        learned: The first pass, from 1, whose loss was below the threshold; None if none was.
+        passes: How many passes looked at the loss.
+        loss: The loss at the last of them; None if the run diverged.
+        weights: {name: number or nested list}, as they stood at that loss; None if the run diverged.
+        first_gradient: The same for the gradient of the first pass, frozen weights too.
+        diverged: The pass at which the loss was no longer a finite number; else None.
+        interrupted: Whether it was stopped from outside.
+        losses: The loss at each pass.
+    """
+
+    task: str
+    cell: str
+    length: int
+    learned: int | None
+    passes: int
+    loss: float | None
+    weights: dict[str, Any] | None
+    first_gradient: dict[str, Any]
+    diverged: int | None = None
+    interrupted: bool = False
+    how: str = "float64"
+    losses: list[float] = dataclasses.field(default_factory=list, repr=False)
+
+    def _asdict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "losses"}
+
+
+class Optimiser:
+    """Plain gradient descent; a subclass makes another step of the same gradient."""
+
+    memories = 0  # arrays that it keeps for each array of weights
+
+    def __init__(self, arrays: Sequence[tuple[Array, Array]], rate: Array) -> None:
+        self.arrays = arrays
+        self.rate = rate.reshape(-1, 1)
+        self.steps = 0
+        self.memory = [[np.zeros_like(values) for _ in range(self.memories)] for values, _ in arrays]
+        self._scratch = [np.empty_like(values) for values, _ in arrays]
+
+    def step(self) -> None:
+        self.steps += 1
+        for (values, gradient), memory, scratch in zip(self.arrays, self.memory, self._scratch):
+            self.change(values, gradient, memory, scratch)
+
+    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
+        np.multiply(gradient, self.rate, scratch)
+        np.subtract(values, scratch, values)
+
+
+class Momentum(Optimiser):
+    """B. Polyak (1964), as in PyTorch's SGD: v = 0.9 v + gradient; the step is rate times v."""
+
+    memories = 1
+
+    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
+        np.multiply(memory[0], 0.9, memory[0])
+        np.add(memory[0], gradient, memory[0])
+        super().change(values, memory[0], memory, scratch)
+
+
+class Adam(Optimiser):
+    """D. Kingma, J. Ba, arXiv 1412.6980 (2014), algorithm 1, with 0.9, 0.999 and 1e-8."""
+
+    memories = 2
+
+    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
+        mean, square = memory
+        np.multiply(mean, 0.9, mean)
+        np.multiply(gradient, 0.1, scratch)
+        np.add(mean, scratch, mean)
+        np.multiply(square, 0.999, square)
+        np.multiply(gradient, gradient, scratch)
+        np.multiply(scratch, 0.001, scratch)
+        np.add(square, scratch, square)
+        np.divide(square, 1 - 0.999**self.steps, scratch)
+        np.sqrt(scratch, scratch)
+        np.add(scratch, 1e-8, scratch)
+        np.divide(mean, scratch, scratch)
+        np.multiply(scratch, self.rate / (1 - 0.9**self.steps), scratch)
+        np.subtract(values, scratch, values)
+
+
+OPTIMISERS: dict[str, type[Optimiser]] = {"descent": Optimiser, "momentum": Momentum, "adam": Adam}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a run is made; the settings that are run at once share them.
+
+    Attributes:
+        hidden: H.
+        rate: The learning rate.
+        passes: The most passes that are made; the task's own number if None.
+        threshold: The loss below which a run has learned.
+        freeze: Weights that keep their initial values.
+        initial: How weights that are not set are drawn (:mod:`gatecalc.networks.initial`).
+        seed: Of the weights and of the task's data.
+        rand: The C library whose ``rand()`` draws the weights; NumPy's generator if None.
+        go_on: Whether a run goes on after it has learned.
+        clip_norm: The largest norm of the gradient; a longer one is scaled down to it.
+        clip_value: The largest size of a gradient's number.
+        window: Steps of truncated backpropagation; states are carried from one window to the next, gradients are not.
+        readout_bias: Whether the read-out has a bias ``b_V``.
+    """
+
+    hidden: int = 1
+    projection: int | None = None
+    layers: int = 1
+    bidirectional: bool = False
+    dtype: str = "float64"
+    rate: float = 0.1
+    passes: int | None = None
+    threshold: float = 0.01
+    freeze: tuple[str, ...] = ()
+    initial: str = "zeros"
+    seed: int = 0
+    rand: str | None = None
+    optimiser: str = "descent"
+    loss: str | None = None
+    text: str = "hello"
+    dropout: float = 0.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+    window: int | None = None
+    go_on: bool = False
+    readout_bias: bool = False
+
+
+_FREE = ("passes", "threshold", "go_on")  # what may differ when a run goes on
+
+
+class Trainer:
+    """Runs of one task, cell and length with several settings at once.
+
+    Args:
+        settings: For each run, {weight or ``rate``: value}.
+    """
+
+    def __init__(
+        self, found: Task, cell: Cell, length: int, settings: Sequence[Mapping[str, Any]], options: Options
+    ) -> None:
+        self.task, self.cell, self.length, self.options = found, cell, length, options
+        self.settings = list(settings)
+        self.loss = LOSSES[found.loss]
+        self.generator = np.random.default_rng(options.seed)
+        self.data = draw(found, length, self.generator, options.text)
+        self.running = list(range(len(settings)))
+        self.passes = 0
+        self.results: dict[int, Trained] = {}
+        self.losses: list[list[float]] = [[] for _ in settings]
+        self.first: list[dict[str, Any]] = []
+        self._build(len(settings))
+        self._start()
+        self.watch: Callable[[Trainer], None] | None = None
+
+    # The weights.
+
+    def _build(self, count: int) -> None:
+        """Make the network, the read-out and the optimiser for that many runs."""
+        options, width = self.options, self.data.x.shape[0]
+        self.network = Network(
+            self.cell,
+            width,
+            options.hidden,
+            options.projection,
+            options.layers,
+            options.bidirectional,
+            options.dtype,
+            count,
+        )
+        network, read = self.network, self.network.width * self.network.directions
+        outputs = self.data.target.shape[0] if self.data.target is not None else read
+        rows = outputs * (read + options.readout_bias) if self.task.readout else 0
+        self.readout_values = np.zeros((count, rows), network.dtype)
+        self.readout_gradients = np.zeros_like(self.readout_values)
+        self.parameters = {name: value[None] if count == 1 else value for name, value in network.parameters.items()}
+        self.gradients = {name: value[None] if count == 1 else value for name, value in network.gradients.items()}
+        if self.task.readout:
+            cut = outputs * read
+            for target, source in ((self.parameters, self.readout_values), (self.gradients, self.readout_gradients)):
+                target["V"] = source[:, :cut].reshape(count, outputs, read)
+                if options.readout_bias:
+                    target["b_V"] = source[:, cut:].reshape(count, outputs)
+        self._x = np.asarray(self.data.x, network.dtype)[None]
+        self._target = None if self.data.target is None else np.asarray(self.data.target, network.dtype)
+        self._lengths = self.data.lengths
+        self._dropout = Dropout(options.dropout, self.generator) if options.dropout else None
+        self._states: Mapping[str, Array] | None = None
+        rates = np.array([self.settings[run].get("rate", options.rate) for run in self.running], network.dtype)
+        if options.optimiser not in OPTIMISERS:
+            raise GatecalcError(
+                f"name: unknown optimiser '{shorten(options.optimiser)}'{closest(options.optimiser, OPTIMISERS)}",
+                help="known are " + ", ".join(OPTIMISERS),
+            )
+        arrays = [(network.values, network.all_gradients), (self.readout_values, self.readout_gradients)]
+        self.optimiser = OPTIMISERS[options.optimiser](arrays, rates)
+
+    def _start(self) -> None:
+        """Draw and set the initial weights."""
+        draw_weights(
+            self.options.initial, self.parameters, self.options.hidden, Numbers(self.options.seed, self.options.rand)
+        )
+        for name in (*self.options.freeze, *(name for setting in self.settings for name in setting if name != "rate")):
+            if name not in self.parameters:
+                raise GatecalcError(
+                    f"name: '{self.cell.name}' has no weight '{shorten(name)}'{closest(name, self.parameters)}",
+                    help="it has " + ", ".join(self.parameters),
+                )
+        for run, setting in enumerate(self.settings):
+            for name, value in setting.items():
+                if name == "rate":
+                    continue
+                target, given = self.parameters[name][run], finite(value, f"'{name}'")
+                if given.shape not in ((), target.shape):
+                    raise GatecalcError(
+                        f"shape: '{name}' is given as {given.shape}, and it is {target.shape}",
+                        help="give a number, which fills it, or a nested list of that shape",
+                    )
+                target[...] = given
+
+    # One pass.
+
+    def evaluate(self, windowed: slice | None = None) -> Array:
+        """Compute the loss of each run, and all gradients."""
+        network, loss = self.network, self.loss
+        steps = slice(None) if windowed is None else windowed
+        x = self._x[:, :, steps]
+        outputs = network.run(x, self._states, self._lengths, self._dropout)
+        target = self._target
+        stateful = network.cell.states and network._weights[0].plan.output in network.cell.states
+        if self.data.every:
+            read = outputs.transpose(0, 2, 1, 3)  # (settings, T, width, N)
+            target = None if target is None else target[:, steps]
+        else:
+            read = self._last(outputs, bool(stateful))[:, None]
+        y = read
+        if self.task.readout:
+            y = np.matmul(self.parameters["V"][:, None], read)
+            if self.options.readout_bias:
+                y = y + self.parameters["b_V"][:, None, :, None]
+        y = y.transpose(0, 2, 1, 3)  # (settings, outputs, T or 1, N)
+        wanted = target if target is None or self.data.every else target[:, None]
+        value, gradient = loss.value(y, wanted), loss.gradient(y, wanted)
+        weight, counted = self._weights_of_positions(value.shape[1:])
+        value = np.add.reduce(value if weight is None else value * weight, axis=(1, 2)) / counted
+        gradient = gradient * (weight / counted) if weight is not None else gradient / counted
+        gradient = gradient.transpose(0, 2, 1, 3)
+        back = gradient
+        if self.task.readout:
+            np.add.reduce(np.matmul(gradient, read.transpose(0, 1, 3, 2)), axis=1, out=self.gradients["V"])
+            if self.options.readout_bias:
+                self.gradients["b_V"][...] = gradient.sum(axis=(1, 3))
+            back = np.matmul(self.parameters["V"][:, None].transpose(0, 1, 3, 2), gradient)
+        if self.data.every:
+            network.run_back(back.transpose(0, 2, 1, 3))
+        elif stateful:
+            network.run_back(None, {network._weights[0].plan.output: self._to_states(back[:, 0])})
+        else:
+            given = np.zeros_like(outputs)
+            given[:, :, -1] = back[:, 0]
+            network.run_back(given)
+        return np.asarray(value)
+
+    def _weights_of_positions(self, shape: tuple[int, ...]) -> tuple[Array | None, float]:
+        """Return what counts of the positions (steps, sequences), and how many do: none after a sequence's end."""
+        if self._lengths is None or not self.data.every:
+            return None, float(shape[0] * shape[1])
+        weight = (np.arange(shape[0])[:, None] < np.asarray(self._lengths)).astype(self.network.dtype)
+        return weight, float(weight.sum())
+
+    def _last(self, outputs: Array, stateful: bool) -> Array:
+        """Return the last output, (settings, width, N): that of each direction, at each sequence's own end."""
+        if not stateful:
+            last_step: Array = outputs[:, :, -1]
+            return last_step
+        network = self.network
+        state = network._weights[0].plan.output
+        last = [layer.state(state, layer.steps).transpose(1, 0, 2) for layer in network._layers[-network.directions :]]
+        return last[0] if len(last) == 1 else np.concatenate(last, axis=1)
+
+    def _to_states(self, gradient: Array) -> Any:
+        network = self.network
+        below = [0] * (len(network._weights) - network.directions)
+        parts = [gradient] if network.directions == 1 else np.split(gradient, network.directions, axis=1)
+        return [*below, *(part.transpose(1, 0, 2) for part in parts)]
+
+    def _windows(self) -> list[slice | None]:
+        """Return the windows of truncated backpropagation."""
+        size, steps = self.options.window, self._x.shape[2]
+        if size is None or size >= steps:
+            return [None]
+        if not self.data.every:
+            raise GatecalcError(
+                f"option: '{self.task.name}' is read at its last step only, so that windows before it learn nothing",
+                help="leave --window out",
+            )
+        return [slice(start, min(start + size, steps)) for start in range(0, steps, size)]
+
+    def clip(self) -> None:
+        """Bring the gradient down to the largest norm and the largest size of a number."""
+        gradients = [self.network.all_gradients, self.readout_gradients]
+        if self.options.clip_value is not None:
+            for gradient in gradients:
+                np.clip(gradient, -self.options.clip_value, self.options.clip_value, gradient)
+        if self.options.clip_norm is not None:
+            norm = np.sqrt(sum(np.square(gradient).sum(axis=1) for gradient in gradients))
+            scale = np.minimum(1, self.options.clip_norm / np.maximum(norm, 1e-300))[:, None]
+            for gradient in gradients:
+                gradient *= scale
+
+    # The run.
+
+    def run(self, progress: Progress | None = None) -> list[Trained]:
+        """Run until every setting has learned, diverged or used up its passes; Ctrl-C stops with what there is."""
+        passes = self.task.passes if self.options.passes is None else self.options.passes
+        interrupted = False
+        try:
+            with np.errstate(all="ignore"):
+                while self.running and self.passes < passes:
+                    self._pass(last=self.passes + 1 == passes)
+                    if progress is not None:
+                        progress(self.passes, self.losses[self.running[0]][-1] if self.running else 0.0)
+        except KeyboardInterrupt:
+            interrupted = True
+        for position, run in enumerate(self.running):
+            if interrupted or run not in self.results:
+                self.results[run] = self.result(run, position, interrupted=interrupted)
+        return [self.results[run] for run in range(len(self.settings))]
+
+    def _pass(self, last: bool) -> None:
+        """Look at the loss; then make the step."""
+        if self.passes and self.task.fresh:
+            self.data = draw(self.task, self.length, self.generator, self.options.text)
+            self._x = np.asarray(self.data.x, self.network.dtype)[None]
+            self._target = None if self.data.target is None else np.asarray(self.data.target, self.network.dtype)
+        if self._dropout is not None:
+            self._dropout.renew()
+        windows = self._windows()
+        self._states, total = None, np.zeros(len(self.running))
+        for number, window in enumerate(windows):
+            share = 1.0 if window is None else (window.stop - window.start) / self._x.shape[2]
+            total += share * self.evaluate(window)
+            if not self.first:
+                self.first = [self._named(self.gradients, position) for position in range(len(self.running))]
+            if number < len(windows) - 1:
+                self._carry()
+                self._step()
+        self.passes += 1
+        for run, value in zip(self.running, total):
+            self.losses[run].append(float(value))
+        done = []
+        for position, (run, value) in enumerate(zip(self.running, total)):
+            if not np.isfinite(value) or last or self.has_learned(run):
+                self.results[run] = self.result(run, position, None if np.isfinite(value) else self.passes)
+            if not np.isfinite(value) or self.has_learned(run):
+                done.append(position)
+        if len(done) < len(self.running):
+            self._step()  # after the last pass too, so that a saved run can go on
+        if done:
+            self._keep([position for position in range(len(self.running)) if position not in done])
+        if self.watch is not None and self.running:
+            self.watch(self)
+
+    def has_learned(self, run: int) -> bool:
+        """Tell whether a run is to stop, its loss being below the threshold."""
+        stops = self.task.readout and not self.options.go_on
+        return stops and bool(self.losses[run]) and self.losses[run][-1] < self.options.threshold
+
+    def _step(self) -> None:
+        for name in self.options.freeze:
+            self.gradients[name][...] = 0
+        if self.options.clip_norm is not None or self.options.clip_value is not None:
+            self.clip()
+        self.optimiser.step()
+
+    def _carry(self) -> None:
+        """Hand the last states to the next window, without their gradients."""
+        layers = self.network._layers
+        self._states = {
+            state: np.stack([layer.state(state, layer.steps) for layer in layers]) for state in self.cell.states
+        }
+
+    def _keep(self, positions: list[int]) -> None:
+        """Go on with some of the runs only."""
+        values, readout = self.network.values[positions], self.readout_values[positions]
+        steps, memory = self.optimiser.steps, self.optimiser.memory
+        self.running = [self.running[position] for position in positions]
+        if not positions:
+            return
+        self._build(len(positions))
+        self.network.values[...] = values
+        self.readout_values[...] = readout
+        self.optimiser.steps = steps
+        for own, old in zip(self.optimiser.memory, memory):
+            for array, former in zip(own, old):
+                array[...] = former[positions]
+
+    # The run on disk.
+
+    def save(self, path: str) -> None:
+        """Write a run of one setting, from which :meth:`restore` goes on as if it had never stopped."""
+        arrays = {
+            "values": self.network.values,
+            "readout": self.readout_values,
+            "losses": np.array(self.losses[0]),
+        }
+        for position, memory in enumerate(self.optimiser.memory):
+            arrays |= {f"memory_{position}_{number}": array for number, array in enumerate(memory)}
+        state = {
+            "steps": self.optimiser.steps,
+            "random": self.generator.bit_generator.state,
+            "first": self.first,
+        }
+        saved.write(path, arrays, self._about() | state)
+
+    def restore(self, path: str) -> None:
+        """Put a new run where a saved one stopped.
+
+        Raises:
+            GatecalcError: For a file that is not a saved run, or that is the run of something else.
+        """
+        arrays, about = saved.read(path)
+        for key, value in self._about().items():
+            if about.get(key) != value:
+                raise GatecalcError(
+                    f"file: the saved run has {key} {about.get(key)!r}, this one {value!r}",
+                    Place(path),
+                    "go on with the options of the saved run",
+                )
+        self.network.values[...] = arrays["values"]
+        self.readout_values[...] = arrays["readout"]
+        self.losses[0] = arrays["losses"].tolist()
+        self.passes = len(self.losses[0])
+        self.first = about["first"]
+        self.optimiser.steps = about["steps"]
+        self.generator.bit_generator.state = about["random"]
+        for position, memory in enumerate(self.optimiser.memory):
+            for number, array in enumerate(memory):
+                array[...] = arrays[f"memory_{position}_{number}"]
+        if self.has_learned(0):
+            self.results[0], self.running = self.result(0, 0), []
+
+    def _about(self) -> dict[str, Any]:
+        """Return what a run is, as JSON gives it back."""
+        options = {key: value for key, value in dataclasses.asdict(self.options).items() if key not in _FREE}
+        about = {"task": self.task.name, "cell": str(self.cell), "length": self.length, "options": options}
+        found: dict[str, Any] = json.loads(json.dumps(about))
+        return found
+
+    def _named(self, arrays: Mapping[str, Array], position: int) -> dict[str, Any]:
+        """Return the weights of a run as numbers and nested lists; a matrix of one number is that number."""
+        return {
+            name: array[position].item() if array[position].size == 1 else array[position].tolist()
+            for name, array in arrays.items()
+        }
+
+    def result(self, run: int, position: int, diverged: int | None = None, interrupted: bool = False) -> Trained:
+        """Return what has come of a run so far."""
+        losses = self.losses[run]
+        learned = (
+            next((number for number, value in enumerate(losses, 1) if value < self.options.threshold), None)
+            if self.task.readout
+            else None
+        )
+        return Trained(
+            task=self.task.name,
+            cell=self.cell.name,
+            length=self.length,
+            learned=learned,
+            passes=self.passes,
+            loss=None if diverged or not losses else losses[-1],
+            weights=None if diverged else self._named(self.parameters, position),
+            first_gradient=self.first[run] if self.first else {},
+            diverged=diverged,
+            interrupted=interrupted,
+            how=str(self.network.dtype),
+            losses=losses,
+        )
+
+
+def train(
+    task_name: str,
+    cell: Cell | str = "lstm",
+    length: int = 20,
+    *,
+    progress: Progress | None = None,
+    save: str | None = None,
+    resume: str | None = None,
+    **values: Any,
+) -> Trained:
+    """Train a cell on a task.
+
+    Args:
+        task_name: A task's name, or the path of an ``.npz`` file with ``x`` (T, N, D) and ``y``.
+        cell: A cell, its name, or the path of a ``.cell`` file.
+        length: Steps of the task.
+        progress: Called after each pass with its number and the loss.
+        save: Where the run is written at its end, an ``.npz`` file.
+        resume: Such a file, from which the run goes on.
+        values: Fields of :class:`Options`, and initial weights by their names; what is not given is 0.
+
+    Raises:
+        GatecalcError: For an unknown task, weight or option, and for shapes that do not fit.
+
+    >>> train("remember-first", "rnn", 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned
+    8
+    """
+    found_cell = find_cell(cell) if isinstance(cell, str) else cell
+    options, weights = split_options(values)
+    trainer = Trainer(task(task_name, options.loss), found_cell, length, [weights], options)
+    if resume is not None:
+        trainer.restore(resume)
+    (result,) = trainer.run(progress)
+    if save is not None:
+        trainer.save(save)
+    return result
+
+
+def split_options(values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Tell the options of a run from its initial weights."""
+    known = {field.name for field in dataclasses.fields(Options)}
+    given = {name: value for name, value in values.items() if name in known}
+    if isinstance(given.get("freeze"), (list, tuple)):
+        given["freeze"] = tuple(given["freeze"])
+    elif "freeze" in given:
+        given["freeze"] = (given["freeze"],)
+    weights = {name: value for name, value in values.items() if name not in known}
+    for name in weights:
+        if not name.startswith(("W", "U", "V", "b", "p_")) and name[:1].islower():
+            raise GatecalcError(
+                f"name: unknown option '{shorten(name)}'{closest(name, known)}",
+                help="options are " + ", ".join(sorted(known)),
+            )
+    return Options(**given), weights

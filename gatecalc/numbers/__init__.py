@@ -1,0 +1,1 @@
+"""Numbers with a guarantee: proved values, printed figures, verdicts, and hand-run tables."""
