@@ -181,7 +181,7 @@ class Graph:
             if consumers:
                 before = edges.pop((consumers[0], vector))
                 for read, factor in own.items():
-                    joined = _times(before, factor)
+                    joined = _times(factor, before)  # f * (1 - f) first: gates that stand together are then one call
                     edge = (consumers[0], read)
                     edges[edge] = add(edges[edge], joined) if edge in edges else joined
         self.edges = edges

@@ -19,6 +19,7 @@ from gatecalc.networks.plan import Matrix, Plan
 
 Array = npt.NDArray[Any]
 Ready = list[tuple[Callable[..., Any], tuple[Any, ...]]]
+SMALL = 256  # numbers; a constant of that many is an array, which NumPy joins faster than a scalar
 FACTOR_BYTES = 2**18  # of factors and the like computed at once: a part of a core's cache
 
 
@@ -299,10 +300,10 @@ class Layer:
         slots = [*call.args, call.out]
         rows = min((slot.rows for slot in slots if isinstance(slot, Slot)), default=1)
         blocks = call.out.rows // rows if rows else 1
-        arguments = []
+        arguments: list[Any] = []
         for slot in slots:
             if not isinstance(slot, Slot):
-                arguments.append(np.array(slot, self.dtype))
+                arguments.append(None)
                 continue
             array = view(slot)
             if self.settings == 1:
@@ -312,6 +313,10 @@ class Layer:
             elif blocks > 1 and axis == 1:
                 array = array[:, None]
             arguments.append(array)
+        shape = arguments[-1].shape if arguments[-1].size <= SMALL else ()
+        for position, slot in enumerate(slots):
+            if not isinstance(slot, Slot):
+                arguments[position] = np.full(shape, slot, self.dtype)
         return call.function, tuple(arguments)
 
     def _at(self, slot: Slot, step: int, first: int) -> Array:

@@ -71,6 +71,7 @@ class Plan:
         self._form_groups()
         self._lay_panel()
         self._lay_slab()
+        self._find_states()
         self._forward()
         self._backward()
 
@@ -206,11 +207,10 @@ class Plan:
         """Tell whether a sum's place may be written over by the one formula that reads it."""
         return each not in self._needed and self._forward_reads[each] == 1 and each not in self.cell.written
 
-    @property
-    def state_places(self) -> dict[str, list[Slot]]:
-        """Where each state is read at a step from the one before, in the slab, the panel or both."""
+    def _find_states(self) -> None:
+        """Note where each state is read at a step from the one before: in the slab, the panel or both."""
         spaces = {"now": "before", "panel_next": "panel"}
-        return {
+        self.state_places = {
             state: [home._replace(space=spaces[home.space]) for home in self._homes[state] if home.space in spaces]
             for state in self.cell.states
         }

@@ -275,12 +275,12 @@ class Trainer:
         wanted = target if target is None or self.data.every else target[:, None]
         value, gradient = loss.value(y, wanted), loss.gradient(y, wanted)
         weight, counted = self._weights_of_positions(value.shape[1:])
-        value = (value * weight).sum(axis=(1, 2)) / counted if weight is not None else value.mean(axis=(1, 2))
+        value = np.add.reduce(value if weight is None else value * weight, axis=(1, 2)) / counted
         gradient = gradient * (weight / counted) if weight is not None else gradient / counted
         gradient = gradient.transpose(0, 2, 1, 3)
         back = gradient
         if self.task.readout:
-            self.gradients["V"][...] = np.matmul(gradient, read.transpose(0, 1, 3, 2)).sum(axis=1)
+            np.add.reduce(np.matmul(gradient, read.transpose(0, 1, 3, 2)), axis=1, out=self.gradients["V"])
             if self.options.readout_bias:
                 self.gradients["b_V"][...] = gradient.sum(axis=(1, 3))
             back = np.matmul(self.parameters["V"][:, None].transpose(0, 1, 3, 2), gradient)
@@ -297,7 +297,7 @@ class Trainer:
     def _weights_of_positions(self, shape: tuple[int, ...]) -> tuple[Array | None, float]:
         """Return what counts of the positions (steps, sequences), and how many do: none after a sequence's end."""
         if self._lengths is None or not self.data.every:
-            return None, float(np.prod(shape))
+            return None, float(shape[0] * shape[1])
         weight = (np.arange(shape[0])[:, None] < np.asarray(self._lengths)).astype(self.network.dtype)
         return weight, float(weight.sum())
 
@@ -314,7 +314,7 @@ class Trainer:
     def _to_states(self, gradient: Array) -> Any:
         network = self.network
         below = [0] * (len(network._weights) - network.directions)
-        parts = np.split(gradient, network.directions, axis=1)
+        parts = [gradient] if network.directions == 1 else np.split(gradient, network.directions, axis=1)
         return [*below, *(part.transpose(1, 0, 2) for part in parts)]
 
     def _windows(self) -> list[slice | None]:
