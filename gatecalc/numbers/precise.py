@@ -218,7 +218,7 @@ class Real:
         if self.op == "+":
             return add(*args)
         if self.op == "*":
-            return multiply(*args)
+            return Tree("neg", (multiply(*args[1:]),)) if self.args[0].exact == -1 else multiply(*args)
         if self.op in ("/", "**"):
             return Tree(self.op, tuple(args))
         return Tree("call", tuple(args), self.op)
