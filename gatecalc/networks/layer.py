@@ -20,7 +20,7 @@ from gatecalc.networks.plan import Matrix, Plan
 Array = npt.NDArray[Any]
 Ready = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 SMALL = 256  # numbers; a constant of that many is an array, which NumPy joins faster than a scalar
-FACTOR_BYTES = 2**18  # of factors and the like computed at once: a part of a core's cache
+FACTOR_BYTES = 2**20  # of factors and the like computed at once: what stays in a core's second cache
 
 
 class Weights:
