@@ -216,7 +216,9 @@ def _check_formula(formula: Tree, origin: Source) -> None:
         if node.op == "call":
             if node.value not in ELEMENTWISE:
                 raise GatecalcError(
-                    f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}", origin.place(node.at)
+                    f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}",
+                    origin.place(node.at),
+                    "known are " + ", ".join(ELEMENTWISE),
                 )
             if len(node.args) != 1 or node.args[0].op == "keyword":
                 raise GatecalcError(f"syntax: '{node.value}' takes one vector", origin.place(node.at))
