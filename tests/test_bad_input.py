@@ -116,3 +116,37 @@ def test_what_is_held_fixed_is_held_fixed_for_sympy_too(line: str) -> None:
     result = run("derive", *line.split(), "--no-check")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "J[0, 0] = " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "show -",
+        "count - --input 3 --hidden 5",
+        "derive - h h_prev",
+        "grade - h x diag(1-h**2)@W",
+        "trace - --input 1",
+        "fair lstm:5 - --input 3",
+        "train adding --cell - --passes 2 --length 2",
+    ],
+)
+def test_a_cell_is_read_from_standard_input(line: str) -> None:
+    """`-` stands where the path of a .cell file does."""
+    result = run(*line.split(), stdin="h = tanh(W @ x + U @ h_prev + b)\n")
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_a_summary_is_read_from_standard_input() -> None:
+    """As one pastes it; what is no model is refused under the name `-`."""
+    text = """Model: "sequential"
+_________________________________________________________________
+ Layer (type)                Output Shape              Param #
+=================================================================
+ lstm (LSTM)                 (None, 5)                 180
+=================================================================
+Total params: 180
+"""
+    result = run("audit", "-", stdin=text)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("-: ")
+    assert run("audit", "-", stdin="\0\0").stderr.startswith("-: file: ")
