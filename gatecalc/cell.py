@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,10 +106,15 @@ class Cell:
 
         return derive(self, output, input, **options)
 
-    def _repr_latex_(self) -> str:
+    @property
+    def latex(self) -> str:
+        """The equations in LaTeX, as an ``aligned`` block."""
         from gatecalc.calculus.notation import cell_latex
 
-        return f"$\\displaystyle {cell_latex(self)}$"
+        return cell_latex(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
 
     def __repr__(self) -> str:
         return f"cell({self.name!r})"
@@ -123,7 +129,7 @@ def built_in() -> list[str]:
 
 
 def cell(name_or_path: str | Cell) -> Cell:
-    """Return a built-in cell by its name, or the cell of a ``.cell`` file by its path.
+    """Return a built-in cell by its name, or the cell of a ``.cell`` file by its path (``-`` is standard input).
 
     Raises:
         GatecalcError: For an unknown name, a file that cannot be read, and text that is not a cell.
@@ -135,7 +141,7 @@ def cell(name_or_path: str | Cell) -> Cell:
         return name_or_path
     if name_or_path in built_in():
         return _built_in(name_or_path)
-    if not name_or_path.endswith(".cell"):
+    if name_or_path != "-" and not name_or_path.endswith(".cell"):
         raise GatecalcError(
             f"name: unknown cell '{shorten(name_or_path)}'{closest(name_or_path, built_in())}",
             help="see 'gatecalc cells', or give the path of a .cell file",
@@ -151,15 +157,18 @@ def _built_in(cell_name: str) -> Cell:
 def read_cell(path: str) -> Cell:
     """Read a ``.cell`` file; raise :class:`GatecalcError` with its place for what is not a cell."""
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(1_000_000)
+        if path == "-":
+            text = sys.stdin.read(1_000_000)
+        else:
+            with open(path, encoding="utf-8") as file:
+                text = file.read(1_000_000)
     except OSError as error:
         raise GatecalcError(
             f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a .cell file"
         ) from None
     except UnicodeDecodeError:
         raise GatecalcError("file: it is not text in UTF-8", Place(path), "give the path of a .cell file") from None
-    return parse_cell(text, os.path.basename(path).removesuffix(".cell"), path)
+    return parse_cell(text, "cell" if path == "-" else os.path.basename(path).removesuffix(".cell"), path)
 
 
 def parse_cell(text: str, cell_name: str = "cell", path: str = "<cell>") -> Cell:
@@ -216,7 +225,9 @@ def _check_formula(formula: Tree, origin: Source) -> None:
         if node.op == "call":
             if node.value not in ELEMENTWISE:
                 raise GatecalcError(
-                    f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}", origin.place(node.at)
+                    f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}",
+                    origin.place(node.at),
+                    "known are " + ", ".join(ELEMENTWISE),
                 )
             if len(node.args) != 1 or node.args[0].op == "keyword":
                 raise GatecalcError(f"syntax: '{node.value}' takes one vector", origin.place(node.at))

@@ -17,7 +17,7 @@ class Place(Record):
 
     def __str__(self) -> str:
         line = self.line or (1 if self.column else None)
-        return ":".join(str(part) for part in (self.path, line, self.column) if part is not None)
+        return ":".join(str(part) for part in (self.path or "''", line, self.column) if part is not None)
 
 
 class GatecalcError(Exception):

@@ -129,7 +129,7 @@ BAD = [
     ("count nothing.cell --input 3 --hidden 5", "nothing.cell: file: cannot read it"),
     ("layout lstm --framework caffe9 --input 3 --hidden 5", "framework: unknown 'caffe9'"),
     ("layout lstm --framework pytorch --input 3", "missing option"),
-    ("fair lstm:5 --input 3", "fair: 1 cells are given, and 2 needed"),
+    ("fair lstm:5 --input 3", "fair: 1 argument is given, and REFERENCE:WIDTH and CELL needed"),
     ("fair lstm gru --input 3", "reference: 'lstm' has no width"),
     ("fair lstm:0 gru --input 3", "the reference's width: 0 is not a positive whole number"),
     ("fair --budget 3 gru --input 3", "budget: 3 is below the smallest such gru: 15 parameters at H = 1"),

@@ -364,7 +364,7 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
         (["remember-first", "--set", "W_h=1"], "name: 'lstm' has no weight 'W_h'; did you mean 'W_o'?"),
         (["remember-first", "--set", "b_f=[1,2]"], "shape: 'b_f' is given as (2,), and it is (1,)"),
         (["remember-first", "--freeze", "b_q"], "name: 'lstm' has no weight 'b_q'; did you mean 'b_o'?"),
-        (["remember-first", "--length", "0"], "value: the length is 0.0"),
+        (["remember-first", "--length", "0"], "value: the length is 0"),
         (["remember-first", "--rand", "glib"], "name: unknown C library 'glib'; did you mean 'glibc'?"),
         (["remember-first", "--optimiser", "adm"], "name: unknown optimiser 'adm'; did you mean 'adam'?"),
         (

@@ -19,6 +19,7 @@ from gatecalc.language import Tree, name, rewrite
 from gatecalc.numbers.algebra import symbol, to_sympy
 
 MAX_WIDTH = 3
+MAX_STEPS = 2  # SymPy multiplies everything out
 
 Entries = dict[str, list[Any]]  # {label: one expression for each entry, or rows of them}
 
@@ -35,6 +36,10 @@ def explicit_jacobian(jacobian: Jacobian, width: int) -> list[list[str]]:
     """
     if not 1 <= width <= MAX_WIDTH:
         raise GatecalcError(f"limit: entries are written out for widths 1 to {MAX_WIDTH}, not {width}", help="take 2")
+    if jacobian.steps > MAX_STEPS:
+        raise GatecalcError(
+            f"limit: entries are written out for 1 to {MAX_STEPS} steps, not {jacobian.steps}", help="take fewer steps"
+        )
     if jacobian.by_weight:
         raise GatecalcError(
             f"format: the derivative by the weight '{jacobian.input}' has three indices",
@@ -58,7 +63,9 @@ def derived_by_sympy(jacobian: Jacobian, width: int) -> tuple[Any, dict[Any, Any
         if node.function and label != jacobian.input and label.isidentifier()
         for k, value in enumerate(entries[label])
     }
-    return sympy.Matrix(rows), names
+    base = _held(jacobian, entries)
+    names = {value.xreplace(base): each for value, each in names.items()}
+    return sympy.Matrix(rows).xreplace(base), names
 
 
 def written_out(jacobian: Jacobian, width: int) -> list[list[Any]]:
@@ -85,7 +92,18 @@ def written_out(jacobian: Jacobian, width: int) -> list[list[Any]]:
     for reference, formula in jacobian.named.items():
         named[reference] = write(formula)
     matrix: list[list[Any]] = write(jacobian.formula).tolist()
-    return matrix
+    base = _held(jacobian, entries)
+    return [[entry.xreplace(base) for entry in row] for row in matrix]
+
+
+def _held(jacobian: Jacobian, entries: Entries) -> dict[Any, Any]:
+    """Return {symbol of what was held fixed while deriving: its value}."""
+    held = {each for node in jacobian.unrolled.nodes.values() for each in node.held}
+    found: dict[Any, Any] = {}
+    for label in jacobian.unrolled.nodes:
+        if label in held:
+            found |= {symbol(f"{label}_{k}"): value.xreplace(found) for k, value in enumerate(entries[label])}
+    return found
 
 
 def _entries(jacobian: Jacobian, width: int) -> Entries:

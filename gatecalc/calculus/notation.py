@@ -243,7 +243,10 @@ class Notation:
         if op == "neg":
             return style.negative + self._within(args[0], _PRODUCT), _SUM
         if op == "*":
-            return style.times.join(self._within(factor, _SIGNED) for factor in args), _PRODUCT
+            shown = [self._within(factor, _SIGNED) for factor in args]
+            if args[0].op == "number" and args[1].op in ("name", "call", "+"):  # a number only scales
+                shown[:2] = [shown[0] + style.product + shown[1]]
+            return style.times.join(shown), _PRODUCT
         if op == "@":
             return style.product.join(self._within(factor, _SIGNED) for factor in factors(tree)), _PRODUCT
         if op == "/":

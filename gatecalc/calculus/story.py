@@ -24,7 +24,7 @@ from gatecalc.cell import PREVIOUS, Cell
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Source, Tree, name, number, parse, rewrite, substitute
 from gatecalc.numbers.precise import Real, evaluate, primitive
-from gatecalc.numbers.trace import real, start, trace
+from gatecalc.numbers.trace import real, run, start
 
 MAX_WIDTH = 16  # of a vector in a story
 
@@ -141,11 +141,11 @@ def _values(unrolled: Unrolled, values: Mapping[str, Any]) -> Values:
     known = {text.removesuffix("_0") + PREVIOUS if text[:-2] in cell.written else text: v for text, v in values.items()}
     x = _padded(known.pop("x", Tree("list")), steps)
     before = {text: known.pop(text) for text in list(known) if text.removesuffix(PREVIOUS) in _gates(cell)}
-    run = trace(cell, x, **known)
+    table = run(cell, x, known)
     _, weights, states = start(cell, x, known)
     found: Values = {**weights, **{unrolled.label(each, 1): list(vector) for each, vector in states.items()}}
     for each in (*cell.inputs, *cell.written):
-        for step, vector in enumerate(run[each].values, 1):
+        for step, vector in enumerate(table[each].values, 1):
             found[unrolled.label(each, step)] = list(vector)
     for each in _gates(cell):
         width = len(found[unrolled.label(each, 1)])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from gatecalc.errors import GatecalcError
+from gatecalc.errors import GatecalcError, Place
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg]
@@ -62,6 +63,17 @@ totals_options = options(
         "--dtype", default="float32", metavar="TYPE", help="For bytes: float64, float32, float16, bfloat16 or int8."
     ),
 )
+
+
+@contextmanager
+def named(option: str, help: str) -> Iterator[None]:
+    """Say of an error in the value of an option which option it is, and what to write."""
+    try:
+        yield
+    except GatecalcError as error:
+        if error.help is None or error.message.startswith("value: "):
+            error.help = help
+        raise (error if error.message.startswith(option) else error.at(Place(option))) from None
 
 
 def settings(pairs: tuple[str, ...]) -> dict[str, int]:

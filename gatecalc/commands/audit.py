@@ -21,7 +21,8 @@ def command(format: str, paths: tuple[str, ...]) -> int:
     gatecalc audit summary.txt
 
     MODEL is an ONNX, .safetensors, .npz, PyTorch or .keras file, a Keras configuration as JSON, or the text of
-    model.summary() or of a torchinfo table. Nothing in a file is run. The status is 1 if a printed count is wrong.
+    model.summary() or of a torchinfo table; - is standard input. Nothing in a file is
+    run. The status is 1 if a printed count is wrong.
     """
     from gatecalc.cli import BROKEN, FOUND, OK
     from gatecalc.errors import GatecalcError

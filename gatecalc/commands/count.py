@@ -23,7 +23,7 @@ from gatecalc.report import format_option, print_json, table
 @click.option("--set", "widths", multiple=True, metavar="NAME=WIDTH", help="Another width of a cell that has one.")
 @format_option()
 def command(format: str, cell: str, widths: tuple[str, ...], **given: Any) -> None:
-    """Count a network of one cell: a built-in name or a .cell file.
+    """Count a network of one cell: a built-in name, a .cell file, or - for standard input.
 
     \b
     gatecalc count lstm --input 3 --hidden 5

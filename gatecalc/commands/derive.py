@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from gatecalc.commands._options import named
 from gatecalc.report import format_option, plain, print_json, table
 
 
@@ -17,10 +18,14 @@ from gatecalc.report import format_option, plain, print_json, table
     help="local holds the other previous states fixed; total lets INPUT act through them.",
     show_default=True,
 )
-@click.option("--steps", default=1, help="Go through so many steps, with h_1, f_2, ... for the names of each.")
+@click.option(
+    "--steps", type=int, default=1, help="Go through so many steps, with h_1, f_2, ... for the names of each."
+)
 @click.option("--explain", is_flag=True, help="Show which rule was applied to which equation, and what came out.")
 @click.option("--at", multiple=True, metavar="NAME=VALUE", help="Follow the gradient at these weights and inputs.")
-@click.option("--digits", default=6, help="Digits after the point, with --at.", show_default=True)
+@click.option(
+    "--digits", type=click.IntRange(0, 1000), default=6, help="Digits after the point, with --at.", show_default=True
+)
 @click.option("--explicit", type=int, metavar="H", help="Write the entries out with SymPy, for H up to 3.")
 @click.option("--check/--no-check", default=True, help="Compare with differences at 50 digits; on by default.")
 @format_option("latex", "markdown", "numpy", "html", "unicode")
@@ -52,7 +57,8 @@ def command(
     if at:
         from gatecalc.calculus.story import read_values, story
 
-        followed = story(found._jacobian, read_values(at), digits)
+        with named("--at", "write numbers or nested lists of numbers, as in --at 'b_f=3, x=[1, 0]'"):
+            followed = story(found._jacobian, read_values(at), digits)
     entries = None if explicit is None else found.explicit(explicit)
     if format == "json":
         more = {"explanation": found.explanation} if explain else {}

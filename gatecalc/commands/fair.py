@@ -53,10 +53,7 @@ def command(
     target: Any = _budget(budget) if budget is not None else None
     expected = (budget is None) + (not every)
     if len(cells) != expected:
-        raise GatecalcError(
-            f"fair: {len(cells)} cells are given, and {expected} needed",
-            help="write 'gatecalc fair lstm:5 gru --input 3'; see gatecalc fair --help",
-        )
+        raise _wrong_number(cells, budget is not None, every)
     if width is not None:
         if every or budget is not None:
             raise GatecalcError(
@@ -75,6 +72,27 @@ def command(
         print_json(found)
     else:
         click.echo("\n".join(_lines(found)))
+
+
+def _wrong_number(cells: tuple[str, ...], budget: bool, every: bool) -> GatecalcError:
+    if every and len(cells) > (not budget):
+        extra = cells[-1]
+        return GatecalcError(
+            f"--all: it compares every built-in cell, and '{extra[:40]}' is given beside it",
+            help=f"leave '{extra[:40]}' out, or leave --all out",
+        )
+    if budget and len(cells) > 1:
+        return GatecalcError(
+            f"--budget: it stands for the reference, and {len(cells)} cells are given",
+            help=f"leave '{cells[0][:40]}' out, or leave --budget out",
+        )
+    wanted = "CELL" if budget else "REFERENCE:WIDTH" if every else "REFERENCE:WIDTH and CELL"
+    example = "--budget 24M" if budget else "lstm:5"
+    example += " --all" if every else " gru"
+    given = f"{len(cells)} arguments are" if len(cells) != 1 else "1 argument is"
+    return GatecalcError(
+        f"fair: {given} given, and {wanted or 'none'} needed", help=f"write 'gatecalc fair {example} --input 3'"
+    )
 
 
 def _lines(found: Fair) -> list[str]:

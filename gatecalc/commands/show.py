@@ -11,7 +11,7 @@ from gatecalc.report import format_option, print_json, table
 @click.argument("cell")
 @format_option("latex", "markdown")
 def command(cell: str, format: str) -> None:
-    """Show the equations and the parameters of CELL, a built-in cell or a .cell file.
+    """Show the equations and the parameters of CELL, a built-in cell, a .cell file, or - for standard input.
 
     \b
     gatecalc show gru

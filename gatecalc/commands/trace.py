@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import click
 
+from gatecalc.commands._options import named
 from gatecalc.errors import GatecalcError, Place
 from gatecalc.report import format_option, print_json, table
 
@@ -39,9 +40,9 @@ def command(
     \b
     gatecalc trace lstm --input 1,0,0,0 --set W_i=4 --set b_i=-2 --set W_g=2 --set b_f=3
     """
-    from gatecalc.numbers.trace import trace
+    from gatecalc.numbers.trace import run
 
-    found = trace(cell, read_input(input_text), digits=digits, show=show, **read_settings(settings))
+    found = run(cell, read_input(input_text), read_settings(settings), digits, show)
     if format == "json":
         print_json(found)
     else:
@@ -50,26 +51,21 @@ def command(
 
 def read_input(text: str) -> list[object]:
     """Read ``1,0,0`` as steps of one number, ``1,0;0,1`` as steps of vectors."""
-    from gatecalc.language import Source, Tree, parse
+    from gatecalc.language import Source, parse
+    from gatecalc.numbers.trace import real
 
-    def read(part: str) -> Tree:
-        return parse(Source(part, "--input"))
+    def read(part: str) -> tuple[object, ...]:
+        tree = parse(Source(part, "--input"))
+        with named("--input", "write numbers, as in '--input 1,0,0,0', or vectors, as in '--input \"1,0;0,1\"'"):
+            return tuple(real(item, "x") for item in (tree.args if tree.op == "list" else (tree,)))
 
-    if ";" in text:
-        return [_items(read(part)) for part in text.split(";")]
-    return list(_items(read(text)))
-
-
-def _items(tree: object) -> tuple[object, ...]:
-    from gatecalc.language import Tree
-
-    assert isinstance(tree, Tree)
-    return tree.args if tree.op == "list" else (tree,)
+    return [read(part) for part in text.split(";")] if ";" in text else list(read(text))
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
     """Read NAME=VALUE options; a later one takes the place of an earlier one."""
     from gatecalc.language import Source, parse
+    from gatecalc.numbers.trace import as_nested
 
     found: dict[str, object] = {}
     for text in settings:
@@ -78,7 +74,9 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
             raise GatecalcError(
                 f"option: '{text[:60]}' is not NAME=VALUE", Place("--set"), "write it as in --set b_f=3"
             )
-        found[name.strip()] = parse(Source(value, "--set", 1, len(name) + 2))
+        tree = parse(Source(value, "--set", 1, len(name) + 2))
+        with named("--set", f"write a number or a nested list of numbers, as in '--set {name.strip()}=0.5'"):
+            found[name.strip()] = as_nested(tree, name.strip())
     return found
 
 

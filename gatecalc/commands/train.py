@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from gatecalc.commands._options import named
 from gatecalc.errors import GatecalcError, Place
 from gatecalc.report import format_option, print_json, table
 
@@ -93,6 +94,8 @@ def command(
     from gatecalc.networks.training import Options
 
     varied = dict(map(_values, settings))
+    if "rate" in varied:
+        raise GatecalcError("--set: 'rate' is no weight", help="write it as in --rate 0.1")
     steps = [_length(value) for value in _values(f"--length={lengths}")[1]]
     varied["rate"] = _values(f"--rate={rates}")[1]
     chosen = Options(**options)
@@ -112,16 +115,8 @@ def command(
         if format == "json":
             print_json(found)
         else:
-            rows = [
-                [
-                    *row[:-3],
-                    "never" if row[-3] is None else row[-3],
-                    row[-2],
-                    "diverged" if row[-1] is None else f"{row[-1]:.6g}",
-                ]
-                for row in found.rows
-            ]
-            click.echo(table(rows, found.columns, "r" * len(found.columns)))
+            click.echo(_sweep_text(found, find_task(task, chosen.loss).goal))
+            click.echo(_hint(found.runs), nl=False)
         return
     weights = {name: values[0] for name, values in varied.items()}
     watched = bool(every or plot_path)
@@ -132,7 +127,28 @@ def command(
     else:
         if every:
             click.echo(_passes(result.losses, watch.gates, every) + "\n")
-        click.echo(_text(result))
+        click.echo(_text(result, find_task(task, chosen.loss)))
+        click.echo(_hint([result]), nl=False)
+
+
+def _sweep_text(found: Any, goal: bool) -> str:
+    """Lay out the table of a sweep; where nothing is to be learned, the loss is the measure alone."""
+    columns = found.columns if goal else [*found.columns[:-3], "norm"]
+    rows = []
+    for row in found.rows:
+        loss = "diverged" if row[-1] is None else f"{row[-1]:.6g}"
+        learned = ["never" if row[-3] is None else row[-3], row[-2]] if goal else []
+        rows.append([*row[:-3], *learned, loss])
+    return table(rows, columns, "r" * len(columns))
+
+
+def _hint(runs: Sequence[Any]) -> str:
+    """Say what to do about runs in which nothing moves, since every gradient is 0."""
+    import numpy as np
+
+    if any(np.any(value) for run in runs for value in run.first_gradient.values()):
+        return ""
+    return "\nnote: every gradient is 0, so no weight moves: give weights by --set, or draw them by --initial uniform\n"
 
 
 def _one(
@@ -194,24 +210,31 @@ def _values(setting: str) -> tuple[str, list[Any]]:
         )
     place = name if name.startswith("--") else "--set"
     tree = parse(Source("[" + text + "]", place))
-    return name.strip(), [nested_floats(item, name.strip()) for item in tree.args]
+    example = {"--rate": "--rate 0.1,0.5", "--length": "--length 5,10"}.get(name, f"--set {name.strip()}=0.5")
+    with named(place, f"write numbers, as in '{example}'"):
+        return name.strip(), [nested_floats(item, name.strip().removeprefix("--")) for item in tree.args]
 
 
 def _length(value: Any) -> int:
-    if not isinstance(value, float) or value != int(value) or value < 1:
-        raise GatecalcError(f"value: the length is {value}", Place("--length"), "give whole numbers from 1")
+    if not isinstance(value, float) or value != int(value) or not 1 <= value < 2**53:
+        text = f"{value:.6g}" if isinstance(value, float) else str(value)
+        raise GatecalcError(f"value: the length is {text}", Place("--length"), "give whole numbers from 1")
     return int(value)
 
 
-def _text(result: Any) -> str:
+def _text(result: Any, task: Any) -> str:
     """Say what came of a run."""
     if result.diverged:
         lost = f"diverged: the loss of pass {result.diverged} is not a finite number"
         return lost + "\nhelp: a smaller --rate, or --clip-norm"
-    lines = [f"learned at pass {result.learned}" if result.learned else f"not learned in {result.passes} passes"]
+    passes = f"{result.passes} pass" + ("es" if result.passes != 1 else "")
+    lines = [f"learned at pass {result.learned}" if result.learned else f"not learned in {passes}"]
     if result.interrupted:
-        lines[0] = f"interrupted after {result.passes} passes"
-    lines.append(f"loss {result.loss:.6g}" if result.loss is not None else "no pass was made")
+        lines[0] = f"interrupted after {passes}"
+    elif not task.goal:
+        lines = []
+    what = "loss" if task.goal else "norm of the last state"
+    lines.append(f"{what} {result.loss:.6g}" if result.loss is not None else "no pass was made")
     names = list(result.weights or {})
     small = [name for name in names if isinstance(result.weights[name], float)]
     rows = [

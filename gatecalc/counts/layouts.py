@@ -22,6 +22,9 @@ from gatecalc.record import Record
 LAYOUTS = os.path.join(os.path.dirname(__file__), "layouts")
 
 
+MAX_LAYERS = 1_000  # of a printed layout
+
+
 class Part(Record):
     """Blocks of one kind in a tensor: ``holds`` is W, U, b, p or W_p, ``gates`` the letters, ``side`` a bias's."""
 
@@ -252,6 +255,14 @@ def layout(
             help="see 'gatecalc cells' for the cells that one may have",
         )
     row = find(of.name, framework, layer)
+    if layers > MAX_LAYERS:
+        raise GatecalcError(
+            f"limit: {layers:,} layers, and {MAX_LAYERS:,} at most", help="the layers from the second on are alike"
+        )
+    if projection is not None and "P" not in of.dimensions:
+        raise GatecalcError(
+            f"width: {of.name} has no projection", help="take lstm_projected, or leave --projection out"
+        )
     widths = given_widths(of, {"D": input, "H": hidden, "P": projection, "L": layers})
     if "P" in of.dimensions and projection is None:
         raise GatecalcError(f"width: {of.name} has a width P, which is not given", help="give --projection P")

@@ -40,12 +40,16 @@ class Artefact(Record):
 
 
 def read(path: str) -> Artefact:
-    """Read a model file; its kind is told by its content, not by its name.
+    """Read a model file, or standard input for ``-``; its kind is told by its content, not by its name.
 
     Raises:
         GatecalcError: For a file that cannot be read, is cut short, is too large, or would run code.
     """
+    if path == "-":
+        return _standard_input()
     try:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            raise _broken(path, "it is no file", "give the path of a model file")
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             start = file.read(16)
@@ -73,6 +77,24 @@ def read(path: str) -> Artefact:
         raise _broken(path, f"it is cut short or damaged ({what})", "export it again") from None
     except (RecursionError, MemoryError, OverflowError, RuntimeError):
         raise _broken(path, "it is nested too deeply, too large or encrypted", "export it again") from None
+
+
+def _standard_input() -> Artefact:
+    """Copy standard input to a file that stays until the end: tensors are read where they are needed."""
+    import atexit
+    import shutil
+    import sys
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        atexit.register(os.unlink, file.name)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    try:
+        return read(file.name)._replace(path="-")
+    except GatecalcError as error:
+        place = error.place
+        error.place = Place("-", place.line, place.column, place.text) if place else Place("-")
+        raise
 
 
 def _broken(path: str, what: str, help: str) -> GatecalcError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import struct
 from collections.abc import Callable
@@ -153,6 +154,8 @@ def converted(
 
 
 def _with_forget_bias(row: Row, forget_bias: float) -> Row:
+    if not math.isfinite(forget_bias):
+        raise GatecalcError(f"--forget-bias: it is {forget_bias}", help="give a finite number, as in --forget-bias 1")
     if "b_f" not in load_cell(row.cell).parameters:
         raise GatecalcError(f"forget bias: {row.cell} has no forget gate", help="leave --forget-bias out")
     return row._replace(added=row.added | {"b_f": forget_bias} if forget_bias else {})

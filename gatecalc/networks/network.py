@@ -17,7 +17,9 @@ from gatecalc.errors import GatecalcError, closest, shorten
 from gatecalc.networks.layer import Array, Layer, Weights
 from gatecalc.networks.plan import Plan
 
-MAX_NUMBERS = 2**28  # numbers kept for a pass, about 2 GB in float64
+MAX_NUMBERS = 2**27  # numbers kept for a pass, about 1 GB in float64
+MAX_WEIGHTS = 2**26  # numbers of all weights, over all settings
+MAX_LAYERS = 1_000
 KEPT_SHAPES = 4  # (steps, sequences) whose arrays are kept
 
 
@@ -85,11 +87,14 @@ class Network:
         if str(np.dtype(dtype)) not in ("float32", "float64"):
             raise GatecalcError(f"value: the dtype is '{shorten(str(dtype))}'", help="use float32 or float64")
         self.dtype = np.dtype(dtype)
+        if self.layers > MAX_LAYERS:
+            raise GatecalcError(f"limit: {self.layers:,} layers, and {MAX_LAYERS:,} at most", help="take fewer layers")
         widths = dict.fromkeys(self.cell.dimensions, self.hidden) | {"D": self.input}
         if "P" in widths:
             if projection is None:
                 raise GatecalcError(
-                    f"option: '{self.cell.name}' has a projection", help="give its width, as in projection=2"
+                    f"option: '{self.cell.name}' has a projection",
+                    help="give its width, as in --projection 2, or projection=2 in Python",
                 )
             widths["P"] = _positive(projection, "projection")
         elif projection is not None:
@@ -103,6 +108,11 @@ class Network:
         later = Plan(self.cell, widths | {"D": self.width * self.directions}) if self.layers > 1 else first
         plans = [first if layer == 0 else later for layer in range(self.layers) for _ in range(self.directions)]
         sizes = [Weights.size(plan) for plan in plans]
+        if sum(sizes) * self.settings > MAX_WEIGHTS:
+            raise GatecalcError(
+                f"limit: the network has more than {MAX_WEIGHTS:,} weights",
+                help="take smaller widths, or fewer settings",
+            )
         self.values = np.zeros((self.settings, sum(sizes)), self.dtype)
         self.all_gradients = np.zeros_like(self.values)
         stops = np.cumsum(sizes)
@@ -287,7 +297,7 @@ class Network:
         x = self._checked(x, "the input", 3, (None, None, self.input), lengths)
         steps, sequences = x.shape[1:3]
         if lengths is not None:
-            lengths = _checked_lengths(lengths, steps, sequences, self.settings)
+            lengths = checked_lengths(lengths, steps, sequences, self.settings)
         states = {
             name: self._checked(
                 value, f"the initial '{name}'", 3, (len(self._weights), sequences, self._width_of(name))
@@ -391,8 +401,11 @@ class Dropout:
 def finite(value: Any, what: str, dtype: Any = np.float64) -> Array:
     """Return an array of finite numbers, or say where one is not."""
     try:
-        array = np.asarray(value, dtype)
-    except (TypeError, ValueError):
+        array = np.asarray(value)
+        if array.dtype.kind == "c":
+            raise TypeError
+        array = array.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
         raise GatecalcError(
             f"value: {what} is not an array of numbers",
             help="give a number, or a nested list whose rows are equally long",
@@ -409,7 +422,8 @@ def _positive(value: int, what: str) -> int:
     return int(value)
 
 
-def _checked_lengths(lengths: Any, steps: int, sequences: int, settings: int) -> Array:
+def checked_lengths(lengths: Any, steps: int, sequences: int, settings: int = 1) -> Array:
+    """Return the lengths of sequences for each setting, or say what does not fit."""
     array = np.asarray(lengths)
     if array.shape not in ((sequences,), (settings, sequences)) or array.dtype.kind not in "iu":
         raise GatecalcError(

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,17 @@ def write(path: str, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> N
         raise
 
 
+DAMAGE = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, MemoryError)
+
+
+def load(path: str) -> dict[str, Array]:
+    """Return the arrays of an ``.npz`` file; nothing in it is run. What it raises for another file is ``DAMAGE``."""
+    if not os.path.isdir(path) and not zipfile.is_zipfile(path) and os.path.exists(path):
+        raise ValueError("not an .npz file")
+    with np.load(path, allow_pickle=False) as file:
+        return {key: np.asarray(file[key]) for key in file.files}
+
+
 def read(path: str) -> tuple[dict[str, Array], dict[str, Any]]:
     """Read what :func:`write` wrote.
 
@@ -44,12 +56,11 @@ def read(path: str) -> tuple[dict[str, Array], dict[str, Any]]:
         GatecalcError: For a file that cannot be read, or that is something else.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: np.asarray(file[key]) for key in file.files}
+        arrays = load(path)
         about: dict[str, Any] = json.loads(str(arrays.pop("about")))
     except OSError as error:
         reason = (error.strerror or "not a saved run").lower()
         raise GatecalcError(f"file: cannot read it: {reason}", Place(path), "give a file that --save wrote") from None
-    except (ValueError, KeyError, zipfile.BadZipFile):
+    except (*DAMAGE, KeyError):
         raise GatecalcError("file: it is not a saved run", Place(path), "give a file that --save wrote") from None
     return arrays, about

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.networks import saved
 from gatecalc.networks.layer import Array
-from gatecalc.networks.network import finite
+from gatecalc.networks.network import checked_lengths, finite
 
 MAX_INPUT = 2**26  # numbers of one task's input
 
@@ -95,6 +95,11 @@ class Task(NamedTuple):
     fresh: bool = False
     readout: bool = True
     passes: int = 3000
+
+    @property
+    def goal(self) -> bool:
+        """Whether there is something to learn; if not, its loss is a measure."""
+        return self.readout
 
 
 def _remember_first(length: int, generator: np.random.Generator, text: str) -> Data:
@@ -232,21 +237,22 @@ def task(name: str, loss: str | None = None) -> Task:
         raise GatecalcError(
             f"name: unknown loss '{shorten(loss)}'{closest(loss, LOSSES)}", help="known are " + ", ".join(LOSSES)
         )
+    if not found.goal and loss != found.loss:
+        raise GatecalcError(f"option: '{found.name}' has no target for the loss '{loss}'", help="leave --loss out")
     return found._replace(loss=loss)
 
 
 def _own(path: str) -> Task:
     """Return the task of a file: ``x`` (T, N, D), ``y`` (N, outputs) or (T, N, outputs), perhaps ``lengths``."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: np.asarray(file[key]) for key in file.files}
+        arrays = saved.load(path)
     except OSError as error:
         raise GatecalcError(
             f"file: cannot read it: {(error.strerror or 'not an .npz file').lower()}",
             Place(path),
             "give the path of an .npz file",
         ) from None
-    except (ValueError, zipfile.BadZipFile):
+    except saved.DAMAGE:
         raise GatecalcError(
             "file: it is not an .npz file of numbers", Place(path), "write it with numpy.savez(path, x=..., y=...)"
         ) from None
@@ -264,8 +270,11 @@ def _own(path: str) -> Task:
             Place(path),
             "x is (T, N, D), y is (N, outputs) or (T, N, outputs)",
         )
+    lengths = arrays.get("lengths")
+    if lengths is not None:
+        checked_lengths(lengths, x.shape[0], x.shape[1])
     every = y.ndim == 3
-    data = Data(x.transpose(2, 0, 1), y.transpose(2, 0, 1) if every else y.T, every, arrays.get("lengths"))
+    data = Data(x.transpose(2, 0, 1), y.transpose(2, 0, 1) if every else y.T, every, lengths)
     return Task(path, "data of one's own", path, lambda length, generator, text: data, "half-square")
 
 
@@ -274,5 +283,5 @@ def draw(found: Task, length: int, generator: np.random.Generator, text: str) ->
     if length < 1:
         raise GatecalcError(f"value: the length is {length}", help="give a whole number from 1")
     if length > MAX_INPUT // 256:
-        raise GatecalcError(f"limit: the length is {length}, {MAX_INPUT // 256} at most")
+        raise GatecalcError(f"limit: the length is {length}, {MAX_INPUT // 256} at most", help="take a shorter one")
     return found.draw(length, generator, text)

@@ -23,6 +23,8 @@ from gatecalc.networks.layer import Array
 from gatecalc.networks.network import Dropout, Network, finite
 from gatecalc.networks.tasks import LOSSES, Task, draw, task
 
+MAX_PASSES = 10_000_000
+
 Progress = Callable[[int, float], None]
 
 
@@ -159,6 +161,25 @@ class Options:
     readout_bias: bool = False
 
 
+def _check(options: Options, settings: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse options that no run can have."""
+    small = (("seed", options.seed, "a whole number from 0"), ("threshold", options.threshold, "a number from 0"))
+    rates = [("rate", setting.get("rate", options.rate), "a number from 0") for setting in settings]
+    for name, value, wanted in (*small, *rates):
+        if isinstance(value, (list, tuple)) or not 0 <= value < float("inf"):
+            raise GatecalcError(f"--{name}: it is {_number(value)}", help=f"give {wanted}")
+    for name in ("clip_norm", "clip_value"):
+        value = getattr(options, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise GatecalcError(f"--{name.replace('_', '-')}: it is {_number(value)}", help="give a number above 0")
+    if options.passes is not None and not 1 <= options.passes <= MAX_PASSES:
+        raise GatecalcError(f"--passes: it is {options.passes}", help=f"give a whole number from 1 to {MAX_PASSES:,}")
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) else shorten(str(value))
+
+
 _FREE = ("passes", "threshold", "go_on")  # what may differ when a run goes on
 
 
@@ -174,6 +195,7 @@ class Trainer:
     ) -> None:
         self.task, self.cell, self.length, self.options = found, cell, length, options
         self.settings = list(settings)
+        _check(options, self.settings)
         self.loss = LOSSES[found.loss]
         self.generator = np.random.default_rng(options.seed)
         self.data = draw(found, length, self.generator, options.text)

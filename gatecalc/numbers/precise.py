@@ -189,6 +189,9 @@ class Real:
             places = _decimal_places(value.denominator)
             if places is not None and places <= digits and abs(value) < 10**21:
                 return _fixed(int(value * 10**places), places)
+        ball = abs(self.enclose(64)) if self.exact is None and not self.symbols else None
+        if ball is not None and ball > 0.0011 and ball < 1e20:  # its exponent does not matter then
+            return self.decimal(digits)
         exponent = magnitude(self)
         if exponent is None or -3 <= exponent < 21:
             return self.decimal(digits)
@@ -518,7 +521,10 @@ def _is_moderate(real: Real) -> bool:
     stack = [real]
     while stack:
         node = stack.pop()
-        if node._ball is not None and not (node._ball.is_finite() and abs(node._ball) < flint.arb(2) ** 4096):
+        ball = node._ball
+        if ball is not None and not (ball.is_finite() and abs(ball) < flint.arb(2) ** 4096):
+            return False
+        if ball is not None and ball != 0 and abs(ball) < flint.arb(2) ** -4096:
             return False
         stack.extend(node.args)
     return True

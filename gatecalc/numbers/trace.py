@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gatecalc.cell import CONSTANTS, PREVIOUS, Cell, Product
 from gatecalc.cell import cell as find_cell
-from gatecalc.errors import GatecalcError, closest, shorten
+from gatecalc.errors import GatecalcError, Undecided, closest, shorten
 from gatecalc.language import Tree, parse
 from gatecalc.numbers.precise import Real, evaluate
 
@@ -126,6 +126,11 @@ def trace(cell: Cell | str, x: Any, digits: int = 6, show: Sequence[str] = (), *
     [['1', '1.0000', '0.9526', '0.8808', '0.9640', '0.5000', '0.8491', '0.3453'], \
 ['2', '0.0000', '0.9526', '0.1192', '0.0000', '0.5000', '0.8088', '0.3345']]
     """
+    return run(cell, x, values, digits, show)
+
+
+def run(cell: Cell | str, x: Any, values: Mapping[str, Any], digits: int = 6, show: Sequence[str] = ()) -> Trace:
+    """Do what :func:`trace` does, the weights and initial states in a mapping of any names."""
     cell = find_cell(cell) if isinstance(cell, str) else cell
     inputs, weights, states = start(cell, x, values)
     formulas = _formulas(cell, show)
@@ -190,6 +195,10 @@ def _formulas(cell: Cell, show: Sequence[str]) -> dict[str, Tree]:
     formulas = {}
     for text in show:
         tree = parse(text)
+        if not _is_elementwise(tree):
+            raise GatecalcError(
+                f"syntax: '{shorten(text)}' is not elementwise", help="a column is a formula such as 'r * h_prev'"
+            )
         for name in tree.names():
             if name not in cell.widths and name not in cell.parameters and name not in CONSTANTS:
                 raise GatecalcError(
@@ -204,7 +213,11 @@ def _formulas(cell: Cell, show: Sequence[str]) -> dict[str, Tree]:
     return formulas
 
 
-class _Nested(NamedTuple):
+def _is_elementwise(tree: Tree) -> bool:
+    return all(node.op in ("number", "name", "+", "*", "/", "**", "neg", "call") for node in tree.walk())
+
+
+class Nested(NamedTuple):
     """A value as it was given: its numbers in order, and its shape (empty for one number)."""
 
     numbers: list[Real]
@@ -220,27 +233,39 @@ def real(value: Any, name: str) -> Real:
     if isinstance(value, Real):
         return value
     if isinstance(value, Tree):
-        return evaluate(value)
+        try:
+            return evaluate(value)
+        except Undecided:
+            raise
+        except GatecalcError as error:
+            if error.place or error.help:
+                raise
+            raise GatecalcError(
+                f"value: '{name}' is '{shorten(str(value))}', not a number",
+                help="give a number, or a nested list of numbers",
+            ) from None
     if isinstance(value, (int, Fraction, float, Decimal)) and not isinstance(value, bool):
         if value != value or value in (float("inf"), float("-inf")):
             raise GatecalcError(f"value: '{name}' is {value}, not a number", help="give a finite number")
         return Real.number(Fraction(value))
     if isinstance(value, str):
-        return evaluate(parse(value))
+        return real(parse(value), name)
     raise GatecalcError(
         f"value: '{name}' is {shorten(repr(value))}, not a number", help="give a number, or a nested list of numbers"
     )
 
 
-def _nested(value: Any, name: str) -> _Nested:
+def as_nested(value: Any, name: str) -> Nested:
     """Flatten a number or a nested list, refusing what is not rectangular."""
+    if isinstance(value, Nested):
+        return value
     if hasattr(value, "tolist"):  # a NumPy array
         value = value.tolist()
     if isinstance(value, Tree) and value.op == "list":
         value = value.args
     if not isinstance(value, (list, tuple)):
-        return _Nested([real(value, name)], ())
-    rows = [_nested(item, name) for item in value]
+        return Nested([real(value, name)], ())
+    rows = [as_nested(item, name) for item in value]
     if not rows or len({row.shape for row in rows}) > 1:
         what = "an empty list" if not rows else "a list whose rows differ in length"
         raise GatecalcError(
@@ -249,11 +274,11 @@ def _nested(value: Any, name: str) -> _Nested:
     numbers = [number for row in rows for number in row.numbers]
     if len(numbers) > MAX_VALUES:
         raise GatecalcError(f"limit: '{name}' has more than {MAX_VALUES} numbers")
-    return _Nested(numbers, (len(rows), *rows[0].shape))
+    return Nested(numbers, (len(rows), *rows[0].shape))
 
 
 def _inputs(x: Any) -> list[Vector]:
-    nested = _nested(x, "x")
+    nested = as_nested(x, "x")
     if len(nested.shape) not in (1, 2):
         raise GatecalcError(
             "shape: the input is not a list of steps",
@@ -266,7 +291,7 @@ def _inputs(x: Any) -> list[Vector]:
     return [tuple(nested.numbers[step * width : (step + 1) * width]) for step in range(steps)]
 
 
-def _given(cell: Cell, values: Mapping[str, Any]) -> dict[str, _Nested]:
+def _given(cell: Cell, values: Mapping[str, Any]) -> dict[str, Nested]:
     known = [*cell.parameters, *(state + PREVIOUS for state in cell.states)]
     for name in values:
         if name not in known:
@@ -274,10 +299,10 @@ def _given(cell: Cell, values: Mapping[str, Any]) -> dict[str, _Nested]:
                 f"name: '{cell.name}' has no weight '{shorten(name)}'{closest(name, known)}",
                 help="it has " + ", ".join(known),
             )
-    return {name: _nested(value, name) for name, value in values.items()}
+    return {name: as_nested(value, name) for name, value in values.items()}
 
 
-def _widths(cell: Cell, inputs: list[Vector], given: Mapping[str, _Nested]) -> dict[str, int]:
+def _widths(cell: Cell, inputs: list[Vector], given: Mapping[str, Nested]) -> dict[str, int]:
     """Tell each width from the values given; one that no value tells is 1."""
     widths: dict[str, tuple[int, str]] = {"D": (len(inputs[0]), "the input")} if cell.inputs else {}
     for name, nested in given.items():
@@ -297,7 +322,7 @@ def _widths(cell: Cell, inputs: list[Vector], given: Mapping[str, _Nested]) -> d
     return {letter: widths.get(letter, (1, ""))[0] for letter in cell.dimensions}
 
 
-def _filled(name: str, nested: _Nested | None, shape: Sequence[int]) -> Any:
+def _filled(name: str, nested: Nested | None, shape: Sequence[int]) -> Any:
     """Return a vector, or a matrix as its rows, zero where nothing is given."""
     size = shape[0] if len(shape) == 1 else shape[0] * shape[1]
     numbers = [_ZERO] * size if nested is None else nested.numbers if nested.shape else nested.numbers * size
@@ -310,13 +335,20 @@ def _shape_text(shape: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
+def _float(number: Real, name: str) -> float:
+    try:
+        found = float(number.fraction) if number.fraction is not None else float(number.scientific(25))
+    except OverflowError:
+        found = float("inf")
+    if abs(found) == float("inf"):
+        raise GatecalcError(f"value: '{name}' is too large for float64", help="give a smaller number")
+    return found
+
+
 def nested_floats(value: Any, name: str) -> Any:
     """Return a number or nested list as Python floats, each correctly rounded."""
-    nested = _nested(value, name)
-    floats = [
-        float(number.fraction) if number.fraction is not None else float(number.scientific(25))
-        for number in nested.numbers
-    ]
+    nested = as_nested(value, name)
+    floats = [_float(number, name) for number in nested.numbers]
 
     def build(shape: tuple[int, ...]) -> Any:
         return [build(shape[1:]) for _ in range(shape[0])] if shape else floats.pop(0)

@@ -118,7 +118,10 @@ def _fits(numeral: Numeral, value: Real, hows: list[str]) -> str | None:
         return None
     if low == high:
         return EXACT
-    return EXACT if side(numeral.value) == 0 else "rounded"
+    try:
+        return EXACT if side(numeral.value) == 0 else "rounded"
+    except Undecided:  # all but equal: it is the rounding in either case
+        return "rounded"
 
 
 def _is_cut(numeral: Numeral, value: Real, hows: list[str]) -> bool:
