@@ -296,15 +296,15 @@ def prove_plain_weights() -> None:
         assert lstm.weight_hh_l0.numel() == 4 * plain.weight_hh_l0.numel()
 
 
-def prove_cho_2014() -> None:
-    """With z = 1 the form of 2014 keeps; PyTorch's GRU, which the document goes on to use, does so too."""
-    torch = pytest.importorskip("torch")
-    gru = torch.nn.GRU(1, 2)
-    with torch.no_grad():
-        gru.bias_ih_l0[2:4] = 50.0  # rows 2 and 3 are those of the update gate at width 2
-        start = torch.tensor([[[0.3, -0.7]]])
-        _, last = gru(torch.ones(1, 1, 1), start)
-    assert torch.allclose(last, start, atol=1e-6)
+def prove_cannot_learn() -> None:
+    """Factors of at most 0.95 over 50 steps, and it is learned at the fifth pass."""
+    assert train_plain(51, 100, u=0.95) == 5
+    h, product = math.tanh(0.5), 1.0
+    for _ in range(50):
+        h = math.tanh(0.95 * h)
+        product *= 0.95 * (1 - h**2)
+    assert f"{product:.4f}" == "0.0216"
+    assert product < 0.95**50
 
 
 PROOFS: dict[str, dict[str, Callable[[], None]]] = {
@@ -318,7 +318,7 @@ PROOFS: dict[str, dict[str, Callable[[], None]]] = {
         "relu-derivative": prove_relu_derivative,
         "plain-weights": prove_plain_weights,
         "exactly-twice": prove_plain_weights,
-        "cho-2014": prove_cho_2014,
+        "cannot-learn": prove_cannot_learn,
     },
 }
 
@@ -374,3 +374,14 @@ def test_a_state_that_is_not_detached_is_not_carried_on_silently() -> None:
     out, state = rnn(x, state)
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         out.sum().backward()
+
+
+def test_the_update_gate_of_pytorch_keeps() -> None:
+    """As the z of 2014 does, and not as that of the two documents that write with z."""
+    torch = pytest.importorskip("torch")
+    gru = torch.nn.GRU(1, 2)
+    with torch.no_grad():
+        gru.bias_ih_l0[2:4] = 50.0  # rows 2 and 3 are those of the update gate at width 2
+        start = torch.tensor([[[0.3, -0.7]]])
+        _, last = gru(torch.ones(1, 1, 1), start)
+    assert torch.allclose(last, start, atol=1e-6)
