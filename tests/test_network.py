@@ -13,7 +13,10 @@ from hypothesis import given, settings
 
 from gatecalc import GatecalcError
 from gatecalc.cell import Cell, built_in, cell, parse_cell
+from gatecalc.networks.graph import graph_of
+from gatecalc.networks.layer import Layer, Weights
 from gatecalc.networks.network import Dropout, Network
+from gatecalc.networks.plan import Plan, layouts, output_of
 
 
 def projection(name: Cell | str) -> int | None:
@@ -301,6 +304,36 @@ def test_settings_run_together_as_each_would_alone(name: str) -> None:
         close(outputs[index], alone.forward(x).outputs, 1e-14)
         alone.backward(weights)
         close(together.all_gradients[index], alone.all_gradients[0], 1e-13)
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_every_layout_computes_the_same(name: str) -> None:
+    """Where rows lie is a matter of speed alone."""
+    widths = {"D": 2, "H": 3, "P": 2}
+    graph = graph_of(cell(name), output_of(cell(name)))
+    found = []
+    for layout in layouts(graph):
+        plan = Plan(graph, widths, layout)
+        numbers = Weights.size(plan)
+        weights = Weights(plan, np.zeros((1, numbers)), np.zeros((1, numbers)))
+        generator = np.random.default_rng(5)
+        for parameter in sorted(weights.named):
+            weights.named[parameter][...] = generator.normal(size=weights.named[parameter].shape)
+        layer = Layer(weights, 4, 2)
+        x = generator.normal(size=(1, 2, 4, 2))
+        for place in layer.inputs:
+            place[...] = x
+        for state in plan.cell.states:
+            layer.set_state(state, generator.normal(size=layer.state_gradients[state].shape))
+        layer.forward()
+        layer.given[...] = generator.normal(size=layer.given.shape)
+        layer.backward(external=True)
+        states = {state: layer.state_gradient(state) for state in plan.cell.states}
+        parts = [layer.outputs, *dict(sorted((weights.gradients | states).items())).values()]
+        found.append(np.concatenate([np.ravel(part) for part in parts]))
+    assert len(found) >= 2 ** len(plan.cell.states)
+    for other in found[1:]:
+        close(other, found[0], 1e-13)
 
 
 def test_float32_is_float32() -> None:

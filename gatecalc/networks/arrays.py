@@ -130,6 +130,7 @@ class Program:
         self.temporary = temporary
         self.size = 0  # rows of temporary space in use at most
         self._free: list[Slot] = []
+        self._sides: dict[int, Slot] = {}  # {rows of a term: the place of two of them, read at once}
 
     def temp(self, rows: int) -> Slot:
         """Return a free temporary place."""
@@ -150,6 +151,56 @@ class Program:
     def assign(self, target: Slot, tree: Tree, places: Mapping[str, Slot]) -> None:
         """Append the calls that compute a formula into ``target``."""
         _Assignment(self, target, places).run(expand(tree))
+
+    def pair_terms(self) -> None:
+        """Compute the two terms of a sum in one call where they read neighbouring rows: ``[f; i] * [c_prev; g]``.
+
+        Their values then lie side by side in temporary rows, from which they are added.
+        """
+        place = 0
+        while place < len(self.calls):
+            total = self.calls[place]
+            if total.function in (np.add, np.subtract):
+                one, other = (self._made_for(place, term) for term in total.args)
+                if one is not None and other is not None:
+                    place -= self._pair(place, one, other)
+            place += 1
+
+    def _made_for(self, place: int, term: Operand) -> int | None:
+        """Return the call that makes a term, if nothing else reads the term and its operands stay until the sum."""
+        if not isinstance(term, Slot):
+            return None
+        calls = self.calls
+        writers = [index for index, call in enumerate(calls) if call.out.overlaps(term)]
+        made = max((index for index in writers if index < place), default=None)
+        if made is None or calls[made].out != term:
+            return None
+        between = calls[made + 1 : place]
+        end = min((index for index in writers if index >= place), default=None)
+        lost = term.space == self.temporary if end is None else calls[end].out == term
+        others = between + calls[place + 1 : None if end is None else end + 1]
+        if not lost or any(call.reads(term) for call in others) or any(calls[made].reads(call.out) for call in between):
+            return None
+        return made
+
+    def _pair(self, place: int, one: int, other: int) -> int:
+        """Join the calls of two terms, if they can be; return how many calls that saves."""
+        calls, total = self.calls, self.calls[place]
+        rows = total.out.rows
+        if max(one, other) != place - 1 or one == other:
+            return 0
+        side = self._sides.setdefault(rows, Slot(self.temporary, self.size, self.size + 2 * rows))
+        halves = side._replace(stop=side.start + rows), side._replace(start=side.start + rows)
+        for left, right in (halves, halves[::-1]):
+            first, second = calls[one]._replace(out=left), calls[other]._replace(out=right)
+            joined = _joined(first, second) or _joined(second, first)
+            if joined is not None:
+                self.size = max(self.size, side.stop)
+                calls[place] = total._replace(args=(left, right))
+                calls[max(one, other)] = joined
+                del calls[min(one, other)]
+                return 1
+        return 0
 
 
 class _Assignment:

@@ -21,6 +21,10 @@ Array = npt.NDArray[Any]
 Ready = list[tuple[Callable[..., Any], tuple[Any, ...]]]
 SMALL = 256  # numbers; a constant of that many is an array, which NumPy joins faster than a scalar
 FACTOR_BYTES = 2**20  # of factors and the like computed at once: what stays in a core's second cache
+# A ufunc copies rows shorter than its buffer (8,192 numbers) into it. To read them where they lie takes a third
+# of that time, except for the shortest; so the buffer is made as small as NumPy allows.
+BUFFER = 16
+SHORT = 128  # numbers
 
 
 class Weights:
@@ -99,6 +103,7 @@ class Layer:
         dtype = weights.leaf.dtype
         self.dtype = dtype
         self.settings = settings
+        self.sequences = sequences
         sizes = plan.sizes
         rest = (settings, sequences)
         self.chunk = max(
@@ -167,7 +172,7 @@ class Layer:
             self._by_rows(slot, 0)[...] = value
 
     def _by_rows(self, slot: Slot, step: int) -> Array:
-        if slot.space == "before":
+        if slot.space == "now":
             return self.arrays["now"][step, slot.start : slot.stop]
         return self.arrays["panel"][:, slot.start : slot.stop, step].transpose(1, 0, 2)
 
@@ -205,8 +210,13 @@ class Layer:
         key = (self.ragged, external)
         if key not in self._backward:
             self._backward[key] = self._bind_backward(external)
-        for function, arguments in self._backward[key]:
-            function(*arguments)
+        is_short = self.plan.width(self.plan.output) * self.settings * self.sequences < SHORT
+        buffer = np.setbufsize(np.getbufsize() if is_short else BUFFER)
+        try:
+            for function, arguments in self._backward[key]:
+                function(*arguments)
+        finally:
+            np.setbufsize(buffer)
 
     def input_gradient(self, out: Array) -> None:
         """Add the gradient of the inputs to ``out``, (settings, D, T, N)."""
@@ -229,7 +239,7 @@ class Layer:
             panel = self.arrays["panel"][:, group.columns.start : group.columns.stop, : self.steps].transpose(
                 2, 0, 1, 3
             )
-            out = self.arrays["now"][1:, group.place.start : group.place.stop].transpose(0, 2, 1, 3)
+            out = self.arrays["now"][: self.steps, group.place.start : group.place.stop].transpose(0, 2, 1, 3)
             ready.append(
                 (np.matmul, (matrix[None], panel, out) if self.settings > 1 else (matrix[0], panel[:, 0], out[:, 0]))
             )
@@ -323,9 +333,9 @@ class Layer:
         """Return rows at a step, (rows, settings, N)."""
         rows = slice(slot.start, slot.stop)
         if slot.space == "now":
-            return self.arrays["now"][step + 1, rows]
-        if slot.space == "before":
             return self.arrays["now"][step, rows]
+        if slot.space == "next":
+            return self.arrays["now"][step + 1, rows]
         if slot.space in ("factor", "delta"):
             return self.arrays[slot.space][step - first, rows]
         if slot.space == "leaf":
@@ -349,9 +359,9 @@ class Layer:
         """Return rows over steps, (steps, rows, settings, N)."""
         rows = slice(slot.start, slot.stop)
         if slot.space == "now":
-            return self.arrays["now"][start + 1 : stop + 1, rows]
-        if slot.space == "before":
             return self.arrays["now"][start:stop, rows]
+        if slot.space == "next":
+            return self.arrays["now"][start + 1 : stop + 1, rows]
         if slot.space in ("factor", "factor_scratch"):
             return self.arrays[slot.space][: stop - start, rows]
         if slot.space == "leaf":

@@ -15,7 +15,7 @@ from gatecalc.cell import Cell
 from gatecalc.cell import cell as find_cell
 from gatecalc.errors import GatecalcError, closest, shorten
 from gatecalc.networks.layer import Array, Layer, Weights
-from gatecalc.networks.plan import Plan
+from gatecalc.networks.plan import shortest_plan
 
 MAX_NUMBERS = 2**27  # numbers kept for a pass, about 1 GB in float64
 MAX_WEIGHTS = 2**26  # numbers of all weights, over all settings
@@ -101,11 +101,11 @@ class Network:
             raise GatecalcError(
                 f"option: '{self.cell.name}' has no projection", help="leave it out, or use lstm_projected"
             )
-        first = Plan(self.cell, widths)
+        first = shortest_plan(self.cell, widths)
         self.width = first.width(first.output)
         if self.layers > 1 and not self.cell.inputs:
             raise GatecalcError(f"option: '{self.cell.name}' reads no input, so it cannot stand on another layer")
-        later = Plan(self.cell, widths | {"D": self.width * self.directions}) if self.layers > 1 else first
+        later = shortest_plan(self.cell, widths | {"D": self.width * self.directions}) if self.layers > 1 else first
         plans = [first if layer == 0 else later for layer in range(self.layers) for _ in range(self.directions)]
         sizes = [Weights.size(plan) for plan in plans]
         if sum(sizes) * self.settings > MAX_WEIGHTS:

@@ -20,7 +20,17 @@ import numpy as np
 from gatecalc.cell import PREVIOUS, Cell
 from gatecalc.language import Tree, name, rewrite
 from gatecalc.networks.arrays import Call, Operand, Program, Slot, constant, expand, fuse, power_of_two
-from gatecalc.networks.graph import ONES, Sum, graph_of
+from gatecalc.networks.graph import ONES, Graph, Sum, graph_of
+
+LAYOUTS = 32  # that are tried
+_HANDED_ON = {"next": "now", "panel_next": "panel"}  # where the next step reads what is written there
+
+
+class Layout(NamedTuple):
+    """An order of rows: the sums of each group, and the states that lie before all of them in the slab."""
+
+    sums: tuple[tuple[Sum, ...], ...]
+    first: tuple[str, ...]
 
 
 class Matrix(NamedTuple):
@@ -45,7 +55,12 @@ class Group:
 
 
 class Plan:
-    """The calls of a cell at given widths.
+    """The calls of a cell at given widths, in one layout; :func:`shortest_plan` chooses it.
+
+    Args:
+        graph: The cell.
+        widths: {width letter: number}.
+        layout: What the order of rows is, where it may be chosen.
 
     Attributes:
         groups: The matrix products of a step, in the order in which they are made.
@@ -58,12 +73,13 @@ class Plan:
         sizes: Rows of each space.
     """
 
-    def __init__(self, cell: Cell, widths: Mapping[str, int]) -> None:
-        self.cell = cell
+    def __init__(self, graph: Graph, widths: Mapping[str, int], layout: Layout) -> None:
+        cell = self.cell = graph.cell
         self.widths = dict(widths)
-        self.output = "h" if "h" in cell.written else list(cell.written)[-1]
+        self.output = output_of(cell)
         self.sizes: Counter[str] = Counter()
-        self._graph = graph_of(cell, self.output)
+        self._graph = graph
+        self._layout = layout
         self._order = self._graph.order
         self._edges = self._graph.edges
         self._needed = {read for factor in self._edges.values() for read in factor.names()}
@@ -86,28 +102,10 @@ class Plan:
     # What is multiplied.
 
     def _form_groups(self) -> None:
-        groups: dict[tuple[str, ...], list[Sum]] = {}
-        for each in self._graph.sums.values():
-            groups.setdefault(tuple(sorted(each.parts)), []).append(each)
-        self.groups = [Group(self._arrange(sums), operands) for operands, sums in groups.items()]
+        self.groups = [Group(list(sums), tuple(sorted(sums[0].parts))) for sums in self._layout.sums]
         for group in self.groups:
             rows = sum(self.width(each.name) for each in group.sums)
             group.rows = self._slot("delta", rows)
-
-    def _arrange(self, sums: list[Sum]) -> list[Sum]:
-        """Order the sums so that those that are treated alike stand together, forward and backward."""
-        alike = {}
-        for each in sums:
-            reader = next((formula for formula in self._graph.formulas.values() if each.name in formula.names()), None)
-            treatment = str(reader).replace(each.name, "") if reader is not None else ""
-            alike[each.name] = treatment, frozenset(consumer for consumer, read in self._edges if read == each.name)
-
-        def breaks(order: Iterable[Sum]) -> int:
-            return sum(
-                a != b for one, other in itertools.pairwise(order) for a, b in zip(alike[one.name], alike[other.name])
-            )
-
-        return list(min(itertools.permutations(sums), key=breaks)) if len(sums) <= 6 else sums
 
     def _lay_panel(self) -> None:
         """Put the operands below one another so that each group reads neighbouring rows."""
@@ -159,20 +157,31 @@ class Plan:
             is_read = vector in self._needed or forward_reads[vector] > 0
             is_read_later = vector in cell.states and (previous in self._needed or forward_reads[previous] > 0)
             in_slab = not panels or is_read or is_read_later
-            self._homes[vector] = [*([Slot("now", 0, 0)] if in_slab else []), *panels]
+            space = "next" if vector in cell.states else "now"
+            self._homes[vector] = [*([Slot(space, 0, 0)] if in_slab else []), *panels]
         taken: set[str] = set()
+        for vector in self._layout.first:
+            if self._homes[vector][0].space == "next":
+                self._homes[vector][0] = self._rows_of("next", vector)
         for group in self.groups:
             start = self.sizes["now"]
-            direct = len(group.sums) == 1 and self._homes[group.sums[0].name][0].space != "now"
+            homes = self._homes[group.sums[0].name]
+            direct = len(group.sums) == 1 and homes[0].space != "now"
+            if direct and homes[0] == Slot("next", 0, 0):
+                homes[0] = self._rows_of("next", group.sums[0].name)
             for each in group.sums:
                 if not direct:
-                    self._settle(each.name, self._slot("now", self.width(each.name)))
+                    self._settle(each.name, self._rows_of("now", each.name))
                 taken.add(each.name)
-            group.place = self._homes[group.sums[0].name][0] if direct else Slot("now", start, self.sizes["now"])
+            group.place = homes[0] if direct else Slot("now", start, self.sizes["now"])
         for vector in self._order:
+            homes = self._homes[vector]
+            for position, home in enumerate(homes):
+                if home == Slot("next", 0, 0):
+                    homes[position] = self._rows_of("next", vector)
             if vector in taken:
                 continue
-            if self._homes[vector][0].space == "now":
+            if homes[0].space == "now":
                 free = next(
                     (
                         read
@@ -185,16 +194,20 @@ class Plan:
                     taken.discard(free)
                     self._settle(vector, self.places[free])
                 else:
-                    self._settle(vector, self._slot("now", self.width(vector)))
+                    self._settle(vector, self._rows_of("now", vector))
         for vector in self._order:
             self.places.setdefault(vector, self._homes[vector][0])
         for state in cell.states:
-            home = self._homes[state][0]
-            self.places[state + PREVIOUS] = home._replace(space="before" if home.space == "now" else "panel")
+            home = next(home for home in self._homes[state] if home.space in _HANDED_ON)
+            self.places[state + PREVIOUS] = home._replace(space=_HANDED_ON[home.space])
         for vector in cell.inputs:
             self.places[vector] = self.panel[vector][0]
         for parameter in graph.leaves:
             self.places[parameter] = self._slot("leaf", self.widths[cell.parameters[parameter][0]])
+
+    def _rows_of(self, space: str, vector: str) -> Slot:
+        """Return new rows of the slab."""
+        return self._slot("now", self.width(vector))._replace(space=space)
 
     def _settle(self, vector: str, slot: Slot) -> None:
         self.places[vector] = slot
@@ -209,9 +222,10 @@ class Plan:
 
     def _find_states(self) -> None:
         """Note where each state is read at a step from the one before: in the slab, the panel or both."""
-        spaces = {"now": "before", "panel_next": "panel"}
         self.state_places = {
-            state: [home._replace(space=spaces[home.space]) for home in self._homes[state] if home.space in spaces]
+            state: [
+                home._replace(space=_HANDED_ON[home.space]) for home in self._homes[state] if home.space in _HANDED_ON
+            ]
             for state in self.cell.states
         }
 
@@ -244,6 +258,7 @@ class Plan:
                 first, *copies = self._homes[each_name]
                 for home in copies:
                     program.emit(np.positive, (first,), home)
+        program.pair_terms()
         self.step = fuse(program.calls)
         self.sizes["scratch"] = program.size
         self.parameters: dict[str, tuple[int | None, Slot, Slot | None]] = {}
@@ -442,6 +457,48 @@ class _Backward:
             self.program.emit(np.negative, (adjoint,), out)
         else:
             self.program.emit(np.multiply, (adjoint, factor), out)
+
+
+def output_of(cell: Cell) -> str:
+    """Return the vector that a layer hands to what is above it: h where there is one."""
+    return "h" if "h" in cell.written else list(cell.written)[-1]
+
+
+def shortest_plan(cell: Cell, widths: Mapping[str, int]) -> Plan:
+    """Return the plan of the layout in which a step, forward and backward, takes the fewest calls."""
+    graph = graph_of(cell, output_of(cell))
+    plans = (Plan(graph, widths, layout) for layout in itertools.islice(layouts(graph), LAYOUTS))
+    return min(plans, key=lambda plan: (len(plan.step) + len(plan.back[False]), len(plan.factors)))
+
+
+def layouts(graph: Graph) -> Iterator[Layout]:
+    """Yield the layouts worth a try: sums that are treated alike stand together, states before them or after."""
+    groups: dict[tuple[str, ...], list[Sum]] = {}
+    for each in graph.sums.values():
+        groups.setdefault(tuple(sorted(each.parts)), []).append(each)
+    for orders in itertools.product(*(_orders(graph, sums) for sums in groups.values())):
+        for first in itertools.product((False, True), repeat=len(graph.cell.states)):
+            yield Layout(orders, tuple(itertools.compress(graph.cell.states, first)))
+
+
+def _orders(graph: Graph, sums: list[Sum]) -> list[tuple[Sum, ...]]:
+    """Return the orders in which the fewest neighbours are treated differently, forward or backward."""
+    if len(sums) > 6:
+        return [tuple(sums)]
+    alike = {}
+    for each in sums:
+        reader = next((formula for formula in graph.formulas.values() if each.name in formula.names()), None)
+        treatment = str(reader).replace(each.name, "") if reader is not None else ""
+        alike[each.name] = treatment, frozenset(consumer for consumer, read in graph.edges if read == each.name)
+
+    def breaks(order: Iterable[Sum]) -> int:
+        return sum(
+            a != b for one, other in itertools.pairwise(order) for a, b in zip(alike[one.name], alike[other.name])
+        )
+
+    counted = [(breaks(order), order) for order in itertools.permutations(sums)]
+    least = min(count for count, _ in counted)
+    return [order for count, order in counted if count == least]
 
 
 def _zero(out: Any) -> None:

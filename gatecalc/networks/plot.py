@@ -22,7 +22,7 @@ class Watch:
         for gate in trainer.cell.gates:
             formula, slot = trainer.cell.written[gate], layer.plan.places[gate]
             if formula.op == "call" and formula.value == "sigmoid" and slot.space == "now":
-                mean = float(layer.arrays["now"][1:, slot.start : slot.stop].mean())
+                mean = float(layer.arrays["now"][:-1, slot.start : slot.stop].mean())
                 self.gates.setdefault(gate, []).append(mean)
         if not self.sizes:
             delta = layer.arrays["delta_panel"]
