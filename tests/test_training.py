@@ -19,9 +19,10 @@ from gatecalc.cli import gatecalc
 from gatecalc.networks.crand import LIBRARIES, fractions, library
 from gatecalc.networks.initial import INITIAL, Numbers, draw
 from gatecalc.networks.network import Network
+from gatecalc.networks.optimisers import OPTIMISERS
 from gatecalc.networks.sweep import sweep
 from gatecalc.networks.tasks import LOSSES, TASKS, task
-from gatecalc.networks.training import OPTIMISERS, Options, Trainer
+from gatecalc.networks.training import Options, Trainer, can_mix
 
 # The settings of the trainer of 'LSTM and GRU: gates that decide what to keep', found from its printed figures.
 RNN = {"W": 0.5, "U": 0.5, "V": 0.5}
@@ -75,6 +76,37 @@ def test_a_sweep_is_its_runs_one_by_one() -> None:
         assert (alone.learned, alone.passes) == (each.learned, each.passes)
         assert each.loss == pytest.approx(alone.loss, rel=1e-12)
         assert each.weights == pytest.approx(alone.weights, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", built_in())
+@pytest.mark.parametrize("task_name", ["remember-first", "information", "count-bits", "adding"])
+def test_runs_of_different_lengths_are_as_each_would_be_alone(task_name: str, name: str) -> None:
+    """In one batch or, where the data do not allow it, one length after another; one is done before the others."""
+    projection = {"projection": 2} if name == "lstm_projected" else {}
+    common: dict[str, Any] = {"initial": "uniform", "hidden": 2, "passes": 4, "seed": 3, **projection}
+    lengths = [12, 9, 10]
+    alone = [train(task_name, name, length, rate=0.1, **common) for length in lengths]
+    threshold = sorted(run.losses[-1] for run in alone)[0] * (1 + 1e-9)
+    alone = [train(task_name, name, length, rate=0.1, threshold=threshold, **common) for length in lengths]
+    found = sweep(task_name, name, lengths, {"rate": [0.1]}, Options(threshold=threshold, **common))
+    for run, other in zip(found.runs, alone):
+        assert (run.length, run.learned, run.passes) == (other.length, other.learned, other.passes)
+        assert run.losses == pytest.approx(other.losses, rel=1e-12)
+        assert run.weights is not None
+        for weight, value in run.weights.items():
+            assert np.array(value) == pytest.approx(np.array((other.weights or {})[weight]), rel=1e-9, abs=1e-12)
+
+
+def test_which_runs_may_be_one_batch() -> None:
+    """Small ones that are read at their ends alone, with as many sequences each."""
+    options = Options()
+    assert can_mix(task("remember-first"), [5, 40], options, 12)
+    assert can_mix(task("count-bits"), [9, 12], options, 2)
+    assert not can_mix(task("count-bits"), [3, 4], options, 2)  # 8 and 16 sequences
+    assert not can_mix(task("copying"), [5, 6], options, 2)
+    assert not can_mix(task("remember-first"), [5, 40], Options(hidden=512), 12)
+    assert not can_mix(task("remember-first"), [5, 40], Options(layers=2), 12)
+    assert not can_mix(task("remember-first"), [5, 40], Options(bidirectional=True), 12)
 
 
 @pytest.mark.parametrize("name", built_in())

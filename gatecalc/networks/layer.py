@@ -136,7 +136,7 @@ class Layer:
             self.arrays["panel"][:, slot.start] = 1
         self.state_gradients = {state: np.zeros((plan.width(state), *rest), dtype) for state in plan.cell.states}
         self._forward: dict[bool, Ready] = {}
-        self._backward: dict[tuple[bool, bool], Ready] = {}
+        self._backward: dict[tuple[bool, range | tuple[int, ...]], Ready] = {}
 
     # Inputs, states and outputs.
 
@@ -201,15 +201,15 @@ class Layer:
         for function, arguments in self._forward[self.ragged]:
             function(*arguments)
 
-    def backward(self, external: bool) -> None:
+    def backward(self, external: range | tuple[int, ...]) -> None:
         """Compute the gradients of the weights and of the initial states.
 
         Args:
-            external: Whether ``given`` holds a gradient of the outputs; that of the last states is always read.
+            external: The steps at which ``given`` holds a gradient of the output; the last states' is always read.
         """
         key = (self.ragged, external)
         if key not in self._backward:
-            self._backward[key] = self._bind_backward(external)
+            self._backward[key] = self._bind_backward(set(external))
         is_short = self.plan.width(self.plan.output) * self.settings * self.sequences < SHORT
         buffer = np.setbufsize(np.getbufsize() if is_short else BUFFER)
         try:
@@ -252,7 +252,7 @@ class Layer:
                         ready.append((_keep, (self._by_rows(slot, step + 1), self._by_rows(slot, step), mask)))
         return ready
 
-    def _bind_backward(self, external: bool) -> Ready:
+    def _bind_backward(self, external: set[int]) -> Ready:
         plan, arrays = self.plan, self.arrays
         ready: Ready = []
         for state, gradient in self.state_gradients.items():
@@ -269,7 +269,7 @@ class Layer:
                 if self.ragged:
                     for state, gradient in self.state_gradients.items():
                         ready.append((_add_where, (self.state_gradient(state), gradient, arrays["last"][step])))
-                ready += [self._ready(call, step, start) for call in plan.back[external]]
+                ready += [self._ready(call, step, start) for call in plan.back[step in external]]
             chunk = arrays["delta"][: stop - start].transpose(
                 2, 1, 0, 3
             )  # of rows side by side, for the products below

@@ -231,7 +231,11 @@ class Network:
             out[...] = np.take_along_axis(np.broadcast_to(source, out.shape), np.broadcast_to(index, out.shape), 2)
 
     def run_back(
-        self, outputs: Array | None = None, states: Mapping[str, Array] | None = None, inputs: bool = False
+        self,
+        outputs: Array | None = None,
+        states: Mapping[str, Array] | None = None,
+        inputs: bool = False,
+        at: tuple[int, ...] | None = None,
     ) -> Array | None:
         """Go back through all layers; the gradients of the weights are in ``gradients``.
 
@@ -239,6 +243,7 @@ class Network:
             outputs: The gradient of the outputs, in their form; None for zero.
             states: {state: gradient of its last value}, (layers times directions, width, settings, N).
             inputs: Whether the gradient of the inputs is returned.
+            at: The steps at which the gradient of the outputs is not 0, of a network of one layer and direction.
         """
         layers = self._layers
         above = outputs
@@ -266,7 +271,7 @@ class Network:
                     self._turn(own, direction, layer.given)
                     if self._lengths is not None:
                         np.copyto(layer.given, 0, where=layer.arrays["ended"].transpose(1, 0, 2)[:, None])
-                layer.backward(above is not None)
+                layer.backward(() if above is None else at or range(layer.steps))
                 if below is not None and direction == 0:
                     layer.input_gradient(below)
                 elif below is not None:

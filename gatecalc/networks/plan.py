@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -466,8 +466,13 @@ def output_of(cell: Cell) -> str:
 
 def shortest_plan(cell: Cell, widths: Mapping[str, int]) -> Plan:
     """Return the plan of the layout in which a step, forward and backward, takes the fewest calls."""
+    return _shortest(cell, tuple(widths.items()))
+
+
+@lru_cache(maxsize=64)
+def _shortest(cell: Cell, widths: tuple[tuple[str, int], ...]) -> Plan:
     graph = graph_of(cell, output_of(cell))
-    plans = (Plan(graph, widths, layout) for layout in itertools.islice(layouts(graph), LAYOUTS))
+    plans = (Plan(graph, dict(widths), layout) for layout in itertools.islice(layouts(graph), LAYOUTS))
     return min(plans, key=lambda plan: (len(plan.step) + len(plan.back[False]), len(plan.factors)))
 
 

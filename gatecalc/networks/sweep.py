@@ -1,6 +1,6 @@
 """Many settings at once: every combination of lengths, rates and weights, one table out.
 
-Combinations of one length run together, vectorised over the settings.
+Combinations run together, vectorised over the settings; runs of different lengths too, where they are small.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gatecalc.cell import Cell
 from gatecalc.cell import cell as find_cell
 from gatecalc.errors import GatecalcError
 from gatecalc.networks.tasks import task
-from gatecalc.networks.training import Options, Progress, Trained, Trainer
+from gatecalc.networks.training import Options, Progress, Trained, Trainer, can_mix
 
 MAX_RUNS = 10_000
 
@@ -56,19 +56,29 @@ def sweep(
         raise GatecalcError(
             f"limit: the sweep has {len(combinations) * len(lengths)} runs, {MAX_RUNS} at most", help="vary less"
         )
+    found = task(task_name, options.loss)
+    together = can_mix(found, lengths, options, len(combinations) * len(lengths))
     runs: dict[tuple[int, int], Trained] = {}
     done = 0
-    for length in lengths:
-        trainer = Trainer(task(task_name, options.loss), found_cell, length, combinations, options)
+    for batch in [lengths] if together else [[length] for length in lengths]:
+        keys = list(itertools.product(range(len(combinations)), batch))
+        trainer = Trainer(
+            found,
+            found_cell,
+            batch[0],
+            [combinations[number] for number, _ in keys],
+            options,
+            [length for _, length in keys],
+        )
         before = done
 
-        def report(passes: int, loss: float, before: int = before) -> None:
+        def report(passes: int, loss: float, before: int = before, share: int = len(batch)) -> None:
             if progress is not None:
-                progress(before + passes, loss)
+                progress(before + passes * share, loss)
 
-        for number, run in enumerate(trainer.run(report)):
-            runs[number, length] = run
-            done = max(done, before + run.passes)
+        for key, run in zip(keys, trainer.run(report)):
+            runs[key] = run
+            done = max(done, before + run.passes * len(batch))
     varied = [name for name, values in settings.items() if len(values) > 1]
     rows, ordered = [], []
     for (number, combination), length in itertools.product(enumerate(combinations), lengths):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,9 +22,11 @@ from gatecalc.networks.initial import Numbers
 from gatecalc.networks.initial import draw as draw_weights
 from gatecalc.networks.layer import Array
 from gatecalc.networks.network import Dropout, Network, finite
-from gatecalc.networks.tasks import LOSSES, Task, draw, task
+from gatecalc.networks.optimisers import OPTIMISERS
+from gatecalc.networks.tasks import LOSSES, Data, Task, draw, task
 
 MAX_PASSES = 10_000_000
+SMALL = 4096  # numbers of a state in all runs, up to which a step's calls cost more than their arithmetic
 
 Progress = Callable[[int, float], None]
 
@@ -58,64 +61,6 @@ class Trained:
 
     def _asdict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "losses"}
-
-
-class Optimiser:
-    """Plain gradient descent; a subclass makes another step of the same gradient."""
-
-    memories = 0  # arrays that it keeps for each array of weights
-
-    def __init__(self, arrays: Sequence[tuple[Array, Array]], rate: Array) -> None:
-        self.arrays = arrays
-        self.rate = rate.reshape(-1, 1)
-        self.steps = 0
-        self.memory = [[np.zeros_like(values) for _ in range(self.memories)] for values, _ in arrays]
-        self._scratch = [np.empty_like(values) for values, _ in arrays]
-
-    def step(self) -> None:
-        self.steps += 1
-        for (values, gradient), memory, scratch in zip(self.arrays, self.memory, self._scratch):
-            self.change(values, gradient, memory, scratch)
-
-    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
-        np.multiply(gradient, self.rate, scratch)
-        np.subtract(values, scratch, values)
-
-
-class Momentum(Optimiser):
-    """B. Polyak (1964), as in PyTorch's SGD: v = 0.9 v + gradient; the step is rate times v."""
-
-    memories = 1
-
-    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
-        np.multiply(memory[0], 0.9, memory[0])
-        np.add(memory[0], gradient, memory[0])
-        super().change(values, memory[0], memory, scratch)
-
-
-class Adam(Optimiser):
-    """D. Kingma, J. Ba, arXiv 1412.6980 (2014), algorithm 1, with 0.9, 0.999 and 1e-8."""
-
-    memories = 2
-
-    def change(self, values: Array, gradient: Array, memory: list[Array], scratch: Array) -> None:
-        mean, square = memory
-        np.multiply(mean, 0.9, mean)
-        np.multiply(gradient, 0.1, scratch)
-        np.add(mean, scratch, mean)
-        np.multiply(square, 0.999, square)
-        np.multiply(gradient, gradient, scratch)
-        np.multiply(scratch, 0.001, scratch)
-        np.add(square, scratch, square)
-        np.divide(square, 1 - 0.999**self.steps, scratch)
-        np.sqrt(scratch, scratch)
-        np.add(scratch, 1e-8, scratch)
-        np.divide(mean, scratch, scratch)
-        np.multiply(scratch, self.rate / (1 - 0.9**self.steps), scratch)
-        np.subtract(values, scratch, values)
-
-
-OPTIMISERS: dict[str, type[Optimiser]] = {"descent": Optimiser, "momentum": Momentum, "adam": Adam}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,17 +129,26 @@ _FREE = ("passes", "threshold", "go_on")  # what may differ when a run goes on
 
 
 class Trainer:
-    """Runs of one task, cell and length with several settings at once.
+    """Runs of one task and cell with several settings at once.
 
     Args:
+        length: Steps of every run.
         settings: For each run, {weight or ``rate``: value}.
+        lengths: Steps of each run where they differ, of a task for which :func:`can_mix` says that they may.
     """
 
     def __init__(
-        self, found: Task, cell: Cell, length: int, settings: Sequence[Mapping[str, Any]], options: Options
+        self,
+        found: Task,
+        cell: Cell,
+        length: int,
+        settings: Sequence[Mapping[str, Any]],
+        options: Options,
+        lengths: Sequence[int] | None = None,
     ) -> None:
         self.task, self.cell, self.length, self.options = found, cell, length, options
         self.settings = list(settings)
+        self.lengths = [length] * len(self.settings) if lengths is None else list(lengths)
         _check(options, self.settings)
         self.loss = LOSSES[found.loss]
         self.generator = np.random.default_rng(options.seed)
@@ -236,9 +190,9 @@ class Trainer:
                 target["V"] = source[:, :cut].reshape(count, outputs, read)
                 if options.readout_bias:
                     target["b_V"] = source[:, cut:].reshape(count, outputs)
-        self._x = np.asarray(self.data.x, network.dtype)[None]
-        self._target = None if self.data.target is None else np.asarray(self.data.target, network.dtype)
         self._lengths = self.data.lengths
+        self._give()
+        self._mix()
         self._dropout = Dropout(options.dropout, self.generator) if options.dropout else None
         self._states: Mapping[str, Array] | None = None
         rates = np.array([self.settings[run].get("rate", options.rate) for run in self.running], network.dtype)
@@ -273,6 +227,35 @@ class Trainer:
                     )
                 target[...] = given
 
+    # The data.
+
+    def _give(self) -> None:
+        """Hand the data to the network, (settings or 1, D, T, N)."""
+        dtype = self.network.dtype
+        self._x = np.asarray(self.data.x, dtype)[None]
+        self._target = None if self.data.target is None else np.asarray(self.data.target, dtype)
+
+    def _mix(self) -> None:
+        """Give each run the data of its own length, followed by zeros: what comes after its last step is not read."""
+        lengths = [self.lengths[run] for run in self.running]
+        self._ends: tuple[Any, ...] | None = None
+        if set(lengths) <= {self.length}:
+            return
+        network, count = self.network, len(lengths)
+        drawn = {length: self._draw(length) for length in set(lengths)}
+        sequences = self.data.x.shape[2]
+        self._x = np.zeros((count, self.data.x.shape[0], max(lengths), sequences), network.dtype)
+        for position, length in enumerate(lengths):
+            self._x[position, :, :length] = drawn[length].x
+        if self.data.target is not None:
+            self._target = np.array([drawn[length].target for length in lengths], network.dtype)
+        self._ends = np.arange(count), slice(None), np.array(lengths) - 1
+        self._steps = tuple(sorted({length - 1 for length in lengths}))
+        self._given = np.zeros((count, network.width, max(lengths), sequences), network.dtype)
+
+    def _draw(self, length: int) -> Data:
+        return draw(self.task, length, np.random.default_rng(self.options.seed), self.options.text)
+
     # One pass.
 
     def evaluate(self, windowed: slice | None = None) -> Array:
@@ -286,6 +269,8 @@ class Trainer:
         if self.data.every:
             read = outputs.transpose(0, 2, 1, 3)  # (settings, T, width, N)
             target = None if target is None else target[:, steps]
+        elif self._ends is not None:
+            read = outputs[self._ends][:, None]
         else:
             read = self._last(outputs, bool(stateful))[:, None]
         y = read
@@ -294,7 +279,7 @@ class Trainer:
             if self.options.readout_bias:
                 y = y + self.parameters["b_V"][:, None, :, None]
         y = y.transpose(0, 2, 1, 3)  # (settings, outputs, T or 1, N)
-        wanted = target if target is None or self.data.every else target[:, None]
+        wanted = target if target is None or self.data.every else target[..., None, :]
         value, gradient = loss.value(y, wanted), loss.gradient(y, wanted)
         weight, counted = self._weights_of_positions(value.shape[1:])
         value = np.add.reduce(value if weight is None else value * weight, axis=(1, 2)) / counted
@@ -308,6 +293,9 @@ class Trainer:
             back = np.matmul(self.parameters["V"][:, None].transpose(0, 1, 3, 2), gradient)
         if self.data.every:
             network.run_back(back.transpose(0, 2, 1, 3))
+        elif self._ends is not None:
+            self._given[self._ends] = back[:, 0]
+            network.run_back(self._given, at=self._steps)
         elif stateful:
             network.run_back(None, {network._weights[0].plan.output: self._to_states(back[:, 0])})
         else:
@@ -386,8 +374,7 @@ class Trainer:
         """Look at the loss; then make the step."""
         if self.passes and self.task.fresh:
             self.data = draw(self.task, self.length, self.generator, self.options.text)
-            self._x = np.asarray(self.data.x, self.network.dtype)[None]
-            self._target = None if self.data.target is None else np.asarray(self.data.target, self.network.dtype)
+            self._give()
         if self._dropout is not None:
             self._dropout.renew()
         windows = self._windows()
@@ -401,13 +388,15 @@ class Trainer:
                 self._carry()
                 self._step()
         self.passes += 1
-        for run, value in zip(self.running, total):
-            self.losses[run].append(float(value))
+        values = total.tolist()
+        for run, value in zip(self.running, values):
+            self.losses[run].append(value)
         done = []
-        for position, (run, value) in enumerate(zip(self.running, total)):
-            if not np.isfinite(value) or last or self.has_learned(run):
-                self.results[run] = self.result(run, position, None if np.isfinite(value) else self.passes)
-            if not np.isfinite(value) or self.has_learned(run):
+        for position, (run, value) in enumerate(zip(self.running, values)):
+            diverged, learned = not math.isfinite(value), self.has_learned(run)
+            if last or diverged or learned:
+                self.results[run] = self.result(run, position, self.passes if diverged else None)
+            if diverged or learned:
                 done.append(position)
         if len(done) < len(self.running):
             self._step()  # after the last pass too, so that a saved run can go on
@@ -520,7 +509,7 @@ class Trainer:
         return Trained(
             task=self.task.name,
             cell=self.cell.name,
-            length=self.length,
+            length=self.lengths[run],
             learned=learned,
             passes=self.passes,
             loss=None if diverged or not losses else losses[-1],
@@ -531,6 +520,21 @@ class Trainer:
             how=str(self.network.dtype),
             losses=losses,
         )
+
+
+def can_mix(found: Task, lengths: Sequence[int], options: Options, count: int) -> bool:
+    """Tell whether so many runs of different lengths are one batch, and soon done: small, and read at their ends alone.
+
+    The calls of a step then serve all of them, and the steps are those of the longest instead of the sum of all.
+    """
+    plain = not (found.fresh or options.window or options.dropout or options.bidirectional) and options.layers == 1
+    if not plain or len(set(lengths)) == 1:
+        return plain
+    drawn = [draw(found, length, np.random.default_rng(options.seed), options.text) for length in lengths]
+    if any(data.every or data.lengths is not None for data in drawn):
+        return False
+    sequences = {data.x.shape[2] for data in drawn}
+    return len(sequences) == 1 and options.hidden * max(sequences) * count <= SMALL
 
 
 def train(
