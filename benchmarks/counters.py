@@ -8,7 +8,7 @@ a projection in three ways; and the single cells with and without biases; each a
 itself allocates (numel) and dispatches (FlopCounterMode on the meta device, halved).
 
 Each counter runs in a process and an environment of its own, so that one which patches modules, has another's name or
-wants another version of a library disturbs nobody. ``--install`` makes them in benchmarks/peers: each sees what is
+wants another version of a library disturbs nobody. ``--install`` makes them in .venv/peers: each sees what is
 installed for this Python (torch, which is large, is not fetched again) and adds its own. Names after it are those of
 the counters to install, all by default; a counter without an environment runs in this Python's.
 """
@@ -237,7 +237,7 @@ PEERS = {
 
 # ------------------------------------------------------------------------------------------- environments
 
-FOLDER = Path(__file__).parent / "peers"
+FOLDER = Path(__file__).parent.parent / ".venv" / "peers"
 
 
 def python(name: str) -> str:

@@ -26,9 +26,9 @@ def command(format: str, source: str, target: str | None, **given: Any) -> None:
     gatecalc convert model.pt keras.npz --to keras
     gatecalc convert model.onnx layer.safetensors --to pytorch
 
-    Without TARGET, it says what would be written. SOURCE is an .npz, .safetensors, PyTorch or ONNX file; nothing in it
-    is run. Gates are reordered, matrices transposed, biases merged or split, and z is negated where the frameworks
-    count it differently. Layers that compute different functions are refused with the reason.
+    Without TARGET, it says what would be written. SOURCE is an .npz, .safetensors, PyTorch, ONNX, .keras or .h5 file;
+    nothing in it is run. Gates are reordered, matrices transposed, biases merged or split, and z is negated where the
+    frameworks count it differently. Layers that compute different functions are refused with the reason.
     """
     from gatecalc.models.weights import convert
 

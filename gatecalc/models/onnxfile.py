@@ -31,7 +31,7 @@ _ONNX_TYPES = {
     10: "float16",
 }
 _ONNX_TYPES |= {11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn", 19: "float8_e5m2"}
-_KNOWN = "known are ONNX, .safetensors, .npz, .pt and .keras files, and tables as text"
+_KNOWN = "known are ONNX, .safetensors, .npz, .pt, .keras and .h5 files, and tables as text"
 _ROLES = {
     "RNN": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
     "GRU": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
@@ -47,7 +47,7 @@ def model(path: str) -> tuple[dict[str, Stored], tuple[Node, ...]]:
     if not graphs or not isinstance(graphs[0], memoryview):
         raise GatecalcError(
             "file: it is no model file that is known here",
-            help="known are ONNX, .safetensors, .npz, .pt, .keras, and tables as text",
+            help=_KNOWN,
         )
     tensors: dict[str, Stored] = {}
     nodes: list[Node] = []
@@ -154,7 +154,7 @@ def _fields(data: memoryview) -> dict[int, list[Any]]:
         else:
             raise GatecalcError(
                 "file: it is no model file that is known here",
-                help="known are ONNX, .safetensors, .npz, .pt, .keras, and tables as text",
+                help=_KNOWN,
             )
         if position > len(data):
             raise GatecalcError("file: it is cut short", help="export it again")

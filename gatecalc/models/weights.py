@@ -69,7 +69,7 @@ def convert(
     """Convert the weights of one layer, of any number of layers and directions, and write them.
 
     Args:
-        source: A model file: ``.npz``, ``.safetensors``, PyTorch's or ONNX's.
+        source: A model file: ``.npz``, ``.safetensors``, PyTorch's, ONNX's or Keras's.
         target: The file to write, ``.npz`` or ``.safetensors``, or ``.onnx`` for one ONNX layer; None to write nothing.
         to: The framework whose layout is wanted.
         where: The framework of the source, where its names do not tell.
