@@ -202,6 +202,18 @@ def test_a_layer_of_a_keras_file_is_converted(tmp_path: Path) -> None:
     assert np.allclose(ours, np.asarray(model(x).detach() if hasattr(model(x), "detach") else model(x)), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_bfloat16_weights_are_read_to_the_bit(tmp_path: Path) -> None:
+    """HDF5 has no such type of old: Keras marks it."""
+    keras = _keras()
+    model = keras.Sequential([keras.Input((6, 3)), keras.layers.LSTM(5, dtype="bfloat16")])
+    tensors = read(written(model, tmp_path / "model.keras")).tensors
+    stored = sorted(tensors.values(), key=lambda tensor: tensor.shape)
+    assert {tensor.dtype for tensor in stored} == {"bfloat16"}
+    wanted = sorted((weight.value.float().detach().numpy() for weight in model.weights), key=lambda array: array.shape)
+    assert all(np.array_equal(tensor.read(), array) for tensor, array in zip(stored, wanted, strict=True))
+
+
 def test_a_configuration_alone_says_that_there_are_no_weights(tmp_path: Path) -> None:
     """And what is said is by the configuration."""
     path = tmp_path / "config.json"
