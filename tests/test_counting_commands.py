@@ -103,6 +103,36 @@ def test_a_budget_may_have_a_suffix(capsys: pytest.CaptureFixture[str], budget: 
     assert printed(capsys, f"fair --budget {budget} lstm --input 3")["target"] == target
 
 
+@pytest.mark.parametrize(
+    ("budget", "bytes"),
+    [
+        ("24MB", 24_000_000),
+        ("1.5kB", 1_500),
+        ("1.5KiB", 1_536),
+        ("16MiB", 2**24),
+        ("1GiB", 2**30),
+        ("2_000bytes", 2_000),
+    ],
+)
+def test_a_budget_may_be_in_bytes(capsys: pytest.CaptureFixture[str], budget: str, bytes: int) -> None:
+    """Decimal and binary, of float32 unless it is said."""
+    found = printed(capsys, f"fair --budget {budget} lstm --input 3")
+    assert (found["target"], found["dtype"]) == (bytes, "float32")
+    _, out, _ = run(capsys, f"fair --budget {budget} lstm --input 3 --dtype float16")
+    assert out.startswith(f"budget: {bytes:,} bytes of parameters in float16, bias rule 'single'")
+
+
+def test_both_bias_rules_are_printed_where_they_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each beside what is counted by it."""
+    _, out, _ = run(capsys, "fair lstm:5 gru --input 3 --reference-bias double")
+    assert out.splitlines()[:2] == [
+        "lstm:5: 4*H*(D + H + 2) = 200 parameters, bias rule 'double'",
+        "gru: 3*H*(H + 4) = 200, bias rule 'single'",
+    ]
+    _, out, _ = run(capsys, "fair lstm gru --input 3 --width 1..60 --reference-bias double")
+    assert "bias rule 'double' for lstm and 'single' for the rest" in out
+
+
 def test_every_cell_is_listed_at_its_fair_width(capsys: pytest.CaptureFixture[str]) -> None:
     """With what else then differs."""
     cells = printed(capsys, "fair lstm:5 --all --input 3")["cells"]
@@ -135,6 +165,15 @@ BAD = [
     ("fair --budget 3 gru --input 3", "budget: 3 is below the smallest such gru: 15 parameters at H = 1"),
     ("fair --budget 1.5 gru --input 3", "--budget: '1.5' is not a whole number"),
     ("fair --budget lots gru --input 3", "--budget: 'lots' is not a number"),
+    ("fair --budget 24mb gru --input 3", "--budget: '24mb' is not a number"),
+    ("fair --budget 1.0001kB gru --input 3", "--budget: '1.0001kB' is not a whole number"),
+    ("fair --budget 24M gru --input 3 --dtype float16", "--dtype: it is that of a budget in bytes"),
+    ("fair lstm:5 gru --input 3 --dtype float16", "--dtype: it is that of a budget in bytes"),
+    ("fair --budget 24MB gru --input 3 --match macs", "budget: MACs are no bytes"),
+    (
+        "fair --budget 24MB gru --input 3 --reference-bias double",
+        "--reference-bias: with a budget there is no reference",
+    ),
     ("fair --budget -5 gru --input 3", "--budget: '-5' is not a number"),
     ("fair lstm gru --input 3 --width 9..1", "--width: '9..1' is not a range"),
     ("fair lstm:5 gru --input 3 --match flops", "match: unknown 'flops'"),
