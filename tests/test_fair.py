@@ -150,6 +150,7 @@ def test_every_cell_is_compared_at_its_own_fair_width() -> None:
         (("gru", "lstm:5", 3), {"reference_bias": "both"}, "bias: unknown rule 'both'"),
         (("gru", 180), {}, "width: gru has a width D, which is not given"),
         (("gru", 180, 3), {"match": "params"}, "match: unknown 'params'; did you mean 'parameters'?"),
+        (("lstm", 180, 3), {"projection": 2}, "projection: there is none in lstm, and P = 2 is given"),
         (("lstm", 180, 3), {"solve": "projection", "hidden": 5}, "solve: the parameters of lstm do not depend on P"),
         (
             ("min_gru", 180),

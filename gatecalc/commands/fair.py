@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from string import ascii_letters
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,6 +83,12 @@ def command(
         return
     if target is None:
         target = fair.parse_reference(cells[0])
+    if not every and cells[-1].rpartition(":")[2].isdigit():
+        name, _, width = cells[-1].rpartition(":")
+        raise GatecalcError(
+            f"fair: '{cells[-1][:60]}' has a width, and that of CELL is what is looked for",
+            help=f"leave ':{width[:20]}' out, as in '{name[:40]}'",
+        )
     if every:
         _every(format, problem, target)
         return
@@ -217,18 +223,16 @@ def _sweep(format: str, problem: Problem, reference: str, of: str, text: str) ->
 
 
 def _budget(text: str) -> tuple[int, bool]:
-    """Read ``180``, ``24M`` or ``1.5k``, or ``24MB`` or ``16MiB``: a whole number, and whether it is of bytes."""
+    """Read ``180``, ``24M``, ``1.5k``, ``1e6``, ``24MB`` or ``16MiB``: a whole number, and whether it is of bytes."""
     number = text.strip().replace("_", "").replace(",", "")
-    digits = number.rstrip(ascii_letters)
-    suffix = number[len(digits) :]
-    digits = digits.rstrip()
+    match = re.fullmatch(r"([0-9]{0,1000})(?:\.([0-9]{1,1000}))?(?:[eE]\+?([0-9]{1,3}))?\s*([A-Za-z]*)", number)
     units = {"": 1} | SUFFIXES | BYTES
-    whole, _, part = digits.partition(".")
-    if suffix not in units or not (whole + part).isascii() or not (whole + part).isdigit() or len(digits) > 1_000:
-        help = f"write it as 180, 24M or 1.5k{', or in bytes as 24MB or 16MiB' if digits else ''}"
+    if match is None or not (match[1] or match[2]) or match[4] not in units:
+        help = "write it as 180, 24M or 1.5k, or in bytes as 24MB or 16MiB"
         raise GatecalcError(f"--budget: '{text[:60]}' is not a number", help=help)
+    whole, part, power, suffix = match[1], match[2] or "", int(match[3] or 0), match[4]
     value: int
-    value, rest = divmod(int(whole + part) * units[suffix], 10 ** len(part))
+    value, rest = divmod(int(whole + part) * 10**power * units[suffix], 10 ** len(part))
     if rest:
         raise GatecalcError(f"--budget: '{text[:60]}' is not a whole number", help="a budget counts things: round it")
     return value, suffix in BYTES

@@ -202,6 +202,7 @@ class Count(Record):
     macs_backward: int | None
     macs_backward_formula: str
     flops: int | None
+    flops_formula: str
     elementwise: dict[str, int] | None
     elementwise_formulas: dict[str, str]
     stored: dict[str, int | None] | None
@@ -322,6 +323,7 @@ def _result(
         macs_backward=number.macs_backward,
         macs_backward_formula=text.macs_backward,
         flops=2 * number.macs if figures else None,
+        flops_formula=str(formulas.macs * 2),
         elementwise=number.elementwise if figures else None,
         elementwise_formulas=text.elementwise,
         stored=number.stored if figures else None,

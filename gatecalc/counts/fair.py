@@ -253,7 +253,26 @@ def fair(
 
 
 def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> Fair:
-    """Solve a problem for one cell."""
+    """Solve a problem for one cell.
+
+    Raises:
+        GatecalcError: As :func:`fair_width`, and for a projection that no cell has.
+    """
+    target = parse_reference(target) if isinstance(target, str) else target
+    _check_projection(problem, of, *(target[:1] if isinstance(target, tuple) else ()))
+    return _solved(problem, of, target)
+
+
+def _check_projection(problem: Problem, *cells: Cell) -> None:
+    if problem.projection is not None and not any("P" in of.dimensions for of in cells):
+        names = " or ".join(dict.fromkeys(of.name for of in reversed(cells)))
+        raise GatecalcError(
+            f"projection: there is none in {names}, and P = {shown(problem.projection)} is given",
+            help="take lstm_projected, or leave --projection out",
+        )
+
+
+def _solved(problem: Problem, of: Cell, target: int | tuple[Cell, int]) -> Fair:
     budget, reference, target_formula = _target(problem, target)
     letter = LETTERS[problem.solve]
     formula = problem.formula(of, letter)
@@ -334,10 +353,8 @@ def parse_reference(text: str) -> tuple[Cell, int]:
     return cell(of), whole(int(width), "the reference's width")
 
 
-def _target(problem: Problem, target: int | str | tuple[Cell, int]) -> tuple[int, str | None, str | None]:
+def _target(problem: Problem, target: int | tuple[Cell, int]) -> tuple[int, str | None, str | None]:
     """Return the value to be met, and for a reference its name and its formula."""
-    if isinstance(target, str):
-        target = parse_reference(target)
     if not isinstance(target, tuple):
         return whole(target, "budget"), None, None
     reference, width = target
@@ -389,7 +406,8 @@ def solve(formula: Formula, letter: str, target: int) -> Root | None:
 def _constant(problem: Problem, of: Cell) -> GatecalcError:
     letter = LETTERS[problem.solve]
     return GatecalcError(
-        f"solve: the {problem.what} of {of.name} do not depend on {letter}", help="solve for another width"
+        f"solve: the {problem.what} of {of.name} do not depend on {letter}",
+        help="take lstm_projected, which has a P" if letter == "P" else "solve for another width",
     )
 
 
@@ -405,6 +423,7 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
 
     Whole-number arithmetic on the coefficients alone, about a microsecond for each width.
     """
+    _check_projection(problem, reference, of)
     letter = LETTERS[problem.solve]
     r0, r1, r2 = coefficients(problem.of_reference().formula(reference, "H"), "H")
     c, b, a = coefficients(problem.formula(of, letter), letter)
@@ -455,7 +474,7 @@ def comparison(problem: Problem, target: int | tuple[Cell, int]) -> list[Compari
         if "P" in of.dimensions and problem.projection is None and problem.solve != "projection":
             continue
         try:
-            fair = solved(problem, of, target)
+            fair = _solved(problem, of, target)
         except GatecalcError as error:
             if not error.message.startswith(("budget:", "solve:", "storage:")):
                 raise
