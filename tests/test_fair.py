@@ -107,6 +107,23 @@ def test_a_projection_can_be_looked_for() -> None:
         fair_width("lstm_projected", 400, 3, solve="projection", hidden=5)
 
 
+def test_a_width_that_a_projection_rules_out_is_no_answer() -> None:
+    """H must be above P: on both sides of a sweep, and in what is the smallest."""
+    with pytest.raises(GatecalcError, match=r"below the smallest such lstm_projected: 504 parameters at H = 9"):
+        fair_width("lstm_projected", 500, 3, projection=8)
+    assert fair_width("lstm_projected", 504, 3, projection=8).width == 9
+    wide = exact_matches(Problem(input=3, projection=8), cell("lstm_projected"), cell("rnn"), 1, 200)
+    assert wide
+    assert min(width for width, _, _ in wide) > 8
+    wide = exact_matches(Problem(input=3, projection=8), cell("rnn"), cell("lstm_projected"), 1, 200)
+    assert wide
+    assert min(width for _, width, _ in wide) > 8
+    sought = Problem(input=3, solve="projection", hidden=12)
+    wide = exact_matches(sought, cell("rnn"), cell("lstm_projected"), 1, 200)
+    assert wide
+    assert max(width for _, width, _ in wide) < 12
+
+
 def test_a_sweep_lists_all_exact_matches() -> None:
     """Each of them is exact when solved alone, and no other width up to there is."""
     found = exact_matches(Problem(3), cell("lstm"), cell("gru"), 1, 512)

@@ -263,6 +263,11 @@ def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> 
     return _solved(problem, of, target)
 
 
+def _least(problem: Problem, of: Cell) -> int:
+    """Return the smallest hidden width that a cell can have: a projection is narrower than that."""
+    return 1 + (problem.projection or 0) if "P" in of.dimensions else 1
+
+
 def _check_projection(problem: Problem, *cells: Cell) -> None:
     if problem.projection is not None and not any("P" in of.dimensions for of in cells):
         names = " or ".join(dict.fromkeys(of.name for of in reversed(cells)))
@@ -277,13 +282,14 @@ def _solved(problem: Problem, of: Cell, target: int | tuple[Cell, int]) -> Fair:
     letter = LETTERS[problem.solve]
     formula = problem.formula(of, letter)
     root = solve(formula, letter, budget)
-    smallest = formula(**{letter: 1})
+    least = _least(problem, of) if letter == "H" else 1
+    smallest = formula(**{letter: least})
     if root is None:
         raise _constant(problem, of)
     if budget < smallest:
         raise GatecalcError(
             f"budget: {shown(budget)} is below the smallest such {of.name}: "
-            f"{shown(smallest)} {problem.what} at {letter} = 1",
+            f"{shown(smallest)} {problem.what} at {letter} = {least}",
             help="take a larger budget, or a smaller network around the cell",
         )
     at = At(root.floor, formula(**{letter: root.floor}))
@@ -430,7 +436,9 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
     if not a and not b:
         raise _constant(problem, of)
     found = []
-    for width in range(first, last + 1):
+    least = _least(problem, of) if letter == "H" else 1
+    most = problem.hidden - 1 if letter == "P" and problem.hidden else None
+    for width in range(max(first, _least(problem, reference)), last + 1):
         value = (r2 * width + r1) * width + r0
         if a:
             discriminant = b * b - 4 * a * (c - value)
@@ -444,7 +452,7 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
             if (value - c) % b:
                 continue
             match = (value - c) // b
-        if match >= 1:
+        if match >= least and (most is None or match <= most):
             found.append((width, match, value))
     return found
 
