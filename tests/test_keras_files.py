@@ -220,7 +220,23 @@ def test_a_configuration_alone_says_that_there_are_no_weights(tmp_path: Path) ->
     path.write_text(json.dumps({"class_name": "LSTM", "config": {"units": 5}}), encoding="utf-8")
     found = audit(str(path))
     assert found.layers[0].weights is None
-    assert found.notes == ["there are no weights in it: what is said is by its configuration alone"]
+    assert found.notes == ["there are no weights in it; what is said is by the configuration alone"]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_weights_in_a_form_that_is_not_read_are_left_out_and_it_is_said(tmp_path: Path) -> None:
+    """The configuration is audited all the same."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed: make oracles")
+    data = io.BytesIO()
+    with h5py.File(data, "w", libver="latest") as file:
+        file["plain"] = np.zeros(3)
+    path = written(sequential(), tmp_path / "model.keras")
+    found = audit(changed(path, "model.weights.h5", lambda _: data.getvalue()))
+    assert [(layer.parameters, layer.weights) for layer in found.layers] == [(n, None) for n in MODELS["sequential"][1]]
+    assert found.notes == [
+        "its weights are left out: it is HDF5 with a superblock of version 3, a form that is not read here; "
+        "what is said is by the configuration alone"
+    ]
 
 
 @pytest.mark.filterwarnings("ignore")

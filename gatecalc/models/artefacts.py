@@ -29,6 +29,7 @@ class Artefact(Record):
         nodes: The recurrent nodes of an ONNX graph.
         config: A Keras model's own description.
         text: The text of a file that is none of these.
+        left_out: Why a part of it was not read, if one was not.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Artefact(Record):
     nodes: tuple[Node, ...] = ()
     config: Any = None
     text: str = ""
+    left_out: str = ""
 
 
 def read(path: str) -> Artefact:
@@ -120,7 +122,7 @@ def _text(path: str, size: int) -> Artefact | None:
     if any(ord(character) < 32 and character not in "\t\n\r\x1b" for character in text):
         return None
     if text.lstrip()[:1] == "{":
-        return Artefact(path, "keras", {}, config=json.loads(text))
+        return Artefact(path, "keras", {}, config=json.loads(text), left_out="there are no weights in it")
     return Artefact(path, "text", {}, text=text)
 
 
@@ -189,8 +191,14 @@ def _zip(path: str) -> Artefact:
             data = _entry(archive, program)
             return Artefact(path, "pytorch", torchfile.tensors(path, archive, program, data))
         if "config.json" in names:
-            weights = kerasmodel.saved(_inside(path, archive, WEIGHTS))[1] if WEIGHTS in names else {}
-            return Artefact(path, "keras", weights, config=json.loads(_entry(archive, "config.json")))
+            weights, left_out = {}, "there are no weights in it"
+            if WEIGHTS in names:
+                try:
+                    weights, left_out = kerasmodel.saved(_inside(path, archive, WEIGHTS))[1], ""
+                except hdf5file.OtherForm as error:
+                    left_out = f"its weights are left out: {error.message.removeprefix('file: ')}"
+            config = json.loads(_entry(archive, "config.json"))
+            return Artefact(path, "keras", weights, config=config, left_out=left_out)
         arrays = [name for name in names if name.endswith(".npy")]
         if arrays:
             return Artefact(path, "npz", {name[:-4]: _npy(path, archive, name) for name in arrays})

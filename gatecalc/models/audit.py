@@ -99,8 +99,8 @@ def audit(path: str) -> Audit:
     notes: list[str] = []
     if found.kind == "keras":
         layers = _keras(found)
-        if not found.tensors:
-            notes.append("there are no weights in it: what is said is by its configuration alone")
+        if found.left_out:
+            notes.append(f"{found.left_out}; what is said is by the configuration alone")
     elif found.kind == "text":
         table = rows(found.text, path)
         if "mult-adds" in found.text:

@@ -63,7 +63,7 @@ def content(read: Source) -> Hdf5:
     """Read the tree of a file, without its numbers.
 
     Raises:
-        GatecalcError: For a form of the format that h5py does not write unless it is told to.
+        OtherForm: For a form of the format that h5py does not write unless it is told to.
         ValueError, struct.error: For what lies outside the file, or is no such structure.
     """
     start = read(0, 24)
@@ -82,8 +82,12 @@ def content(read: Source) -> Hdf5:
     return Hdf5(tensors, {name: text for name, text in attributes.items() if text is not None})
 
 
-def _newer(what: str) -> GatecalcError:
-    return GatecalcError(
+class OtherForm(GatecalcError):
+    """A file that may be whole, in a form of the format that is not read here."""
+
+
+def _newer(what: str) -> OtherForm:
+    return OtherForm(
         f"file: it is HDF5 with {what}, a form that is not read here",
         help="save the model as .keras, or its weights as .npz",
     )
