@@ -1,30 +1,39 @@
-"""Every counter of recurrent layers that is installed, side by side with gatecalc, on the same 54 layers.
+"""Every counter of recurrent layers, side by side with gatecalc, on the same 54 layers.
 
+    python benchmarks/counters.py --install
     python benchmarks/counters.py > benchmarks/results/counters-DATE.md
 
 A layer is RNN, GRU or LSTM: plain, without biases, batch first, of two layers, in two directions, both; an LSTM with
 a projection in three ways; and the single cells with and without biases; each at two sizes. The truth is what PyTorch
-itself allocates (numel) and dispatches (FlopCounterMode on the meta device, halved). Each counter runs in a process of
-its own, so that one which patches modules or has another's name disturbs nobody.
+itself allocates (numel) and dispatches (FlopCounterMode on the meta device, halved).
 
-    python -m pip install torch==2.13.0 torchinfo ptflops thop fvcore calflops torchprofile
+Each counter runs in a process and an environment of its own, so that one which patches modules, has another's name or
+wants another version of a library disturbs nobody. ``--install`` makes them in .venv/peers: each sees what is
+installed for this Python (torch, which is large, is not fetched again) and adds its own. Names after it are those of
+the counters to install, all by default; a counter without an environment runs in this Python's.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import json
+import os
 import platform
+import re
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
+import venv
 import warnings
 from collections.abc import Callable
 from datetime import date
 from importlib.metadata import version
-from typing import Any
-
-from gatecalc import __version__ as gatecalc_version
+from pathlib import Path
+from typing import Any, NamedTuple
 
 CELLS = {"RNN": "rnn", "GRU": "gru_reset_after", "LSTM": "lstm"}
 SIZES = [  # D, H, T, N, P
@@ -80,25 +89,30 @@ def network(kind: str, size: int, options: dict[str, Any], device: str = "cpu") 
     return Net().eval(), torch.zeros(shape, device=device)
 
 
-Counter = Callable[[Any, Any], tuple[int | None, float | None]]
+class Counted(NamedTuple):
+    """What a counter says of a layer; None for what it does not count."""
+
+    parameters: int | None = None
+    macs: float | None = None
+    flops: float | None = None
 
 
-def truth(net: Any, x: Any) -> tuple[int | None, float | None]:
+def truth(net: Any, x: Any) -> Counted:
     from torch.utils.flop_counter import FlopCounterMode
 
     with FlopCounterMode(display=False) as counter:
         net(x)
-    return sum(each.numel() for each in net.parameters()), counter.get_total_flops() / 2
+    return Counted(sum(each.numel() for each in net.parameters()), counter.get_total_flops() / 2)
 
 
-def torchinfo(net: Any, x: Any) -> tuple[int | None, float | None]:
+def torchinfo(net: Any, x: Any) -> Counted:
     import torchinfo
 
     found = torchinfo.summary(net, input_data=x, verbose=0)
-    return found.total_params, found.total_mult_adds
+    return Counted(found.total_params, found.total_mult_adds)
 
 
-def ptflops(net: Any, x: Any, backend: str = "pytorch") -> tuple[int | None, float | None]:
+def ptflops(net: Any, x: Any, backend: str = "pytorch") -> Counted:
     from ptflops import get_model_complexity_info
 
     macs, parameters = get_model_complexity_info(
@@ -110,62 +124,147 @@ def ptflops(net: Any, x: Any, backend: str = "pytorch") -> tuple[int | None, flo
         verbose=False,
         backend=backend,
     )
-    return parameters, macs
+    return Counted(parameters, macs)
 
 
-def ptflops_aten(net: Any, x: Any) -> tuple[int | None, float | None]:
+def ptflops_aten(net: Any, x: Any) -> Counted:
     return ptflops(net, x, "aten")
 
 
-def thop(net: Any, x: Any) -> tuple[int | None, float | None]:
+def thop(net: Any, x: Any) -> Counted:
+    """Count with thop or with its successor, whose module has the same name."""
     import thop
 
     macs, parameters = thop.profile(net, (x,), verbose=False)
-    return int(parameters), macs
+    return Counted(int(parameters), macs)
 
 
-def fvcore(net: Any, x: Any) -> tuple[int | None, float | None]:
+def fvcore(net: Any, x: Any) -> Counted:
     from fvcore.nn import FlopCountAnalysis, parameter_count
 
     counter = FlopCountAnalysis(net, x)
     counter.unsupported_ops_warnings(False)
     counter.uncalled_modules_warnings(False)
-    return parameter_count(net)[""], counter.total()
+    return Counted(parameter_count(net)[""], counter.total())
 
 
-def calflops(net: Any, x: Any) -> tuple[int | None, float | None]:
+def calflops(net: Any, x: Any) -> Counted:
     import calflops
 
-    _, macs, parameters = calflops.calculate_flops(
+    flops, macs, parameters = calflops.calculate_flops(
         net, args=[x], print_results=False, print_detailed=False, output_as_string=False
     )
-    return parameters, macs
+    return Counted(parameters, macs, flops)
 
 
-def torchprofile(net: Any, x: Any) -> tuple[int | None, float | None]:
+def deepspeed(net: Any, x: Any) -> Counted:
+    from deepspeed.profiling.flops_profiler import get_model_profile
+
+    flops, macs, parameters = get_model_profile(net, args=[x], print_profile=False, warm_up=0, as_string=False)
+    return Counted(parameters, macs, flops)
+
+
+def torchprofile(net: Any, x: Any) -> Counted:
     from torchprofile import profile_macs
 
-    return None, profile_macs(net, x)
+    return Counted(None, profile_macs(net, x))
 
 
-def flop_counter_on_cpu(net: Any, x: Any) -> tuple[int | None, float | None]:
-    return None, truth(net, x)[1]
+def onnx_tool(net: Any, x: Any) -> Counted:
+    """Count the model that TorchScript exports."""
+    import onnx_tool
+    import torch
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "model.onnx")
+        torch.onnx.export(net, (x,), path, input_names=["x"], dynamo=False)
+        model = onnx_tool.Model(path)
+    model.graph.shape_infer({"x": x.numpy()})
+    model.graph.profile()
+    return Counted(int(model.graph.params), model.graph.macs[0])
 
 
-# name: (the counter, the package whose version is shown)
-PEERS: dict[str, tuple[Counter, str]] = {
-    "torchinfo": (torchinfo, "torchinfo"),
-    "ptflops": (ptflops, "ptflops"),
-    "ptflops, aten": (ptflops_aten, "ptflops"),
-    "thop": (thop, "thop"),
-    "fvcore": (fvcore, "fvcore"),
-    "calflops": (calflops, "calflops"),
-    "torchprofile": (torchprofile, "torchprofile"),
-    "FlopCounterMode on the CPU": (flop_counter_on_cpu, "torch"),
+def nn_calc(net: Any, x: Any) -> Counted:
+    """Count by the command nn_calc, which knows a kind, two widths and a number of layers, and prints parameters."""
+    import nn_calc
+
+    layer = net.layer
+    if not layer.bias or getattr(layer, "bidirectional", False) or getattr(layer, "proj_size", 0):
+        return Counted()
+    kind = type(layer).__name__.removesuffix("Cell").lower()
+    widths = {"num-layers": getattr(layer, "num_layers", 1)}
+    widths |= {"in-channels": layer.input_size, "out-channels": layer.hidden_size}
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        nn_calc.main(
+            [f"--model={kind}", *(f"--{name}={value}" for name, value in widths.items())], standalone_mode=False
+        )
+    return Counted(sum(map(int, re.findall(r"(\d+) params", out.getvalue()))))
+
+
+class Peer(NamedTuple):
+    """How a counter is run.
+
+    Attributes:
+        run: Counts a layer.
+        package: What its version is that of, and what pip calls it.
+        more: What else it needs, where it does not say so itself.
+        source: Whether it comes as source alone, which is built with the torch that is here.
+        macs: Whether it counts MACs at all.
+    """
+
+    run: Callable[[Any, Any], Counted]
+    package: str
+    more: tuple[str, ...] = ()
+    source: bool = False
+    macs: bool = True
+
+
+PEERS = {
+    "torchinfo": Peer(torchinfo, "torchinfo"),
+    "ptflops": Peer(ptflops, "ptflops"),
+    "ptflops, aten": Peer(ptflops_aten, "ptflops"),
+    "thop": Peer(thop, "thop"),
+    "ultralytics-thop": Peer(thop, "ultralytics-thop"),
+    "fvcore": Peer(fvcore, "fvcore"),
+    "calflops": Peer(calflops, "calflops", ("transformers",)),
+    "deepspeed": Peer(deepspeed, "deepspeed", source=True),
+    "torchprofile": Peer(torchprofile, "torchprofile"),
+    "onnx-tool": Peer(onnx_tool, "onnx-tool"),
+    "nn-calc": Peer(nn_calc, "nn-calc", macs=False),
+    "FlopCounterMode on the CPU": Peer(lambda net, x: truth(net, x)._replace(parameters=None), "torch"),
 }
 
 
-def ours(kind: str, size: int, options: dict[str, Any]) -> tuple[int, int]:
+# ------------------------------------------------------------------------------------------- environments
+
+FOLDER = Path(__file__).parent.parent / ".venv" / "peers"
+
+
+def python(name: str) -> str:
+    """Return the Python that runs a counter: that of its environment, where there is one."""
+    own = FOLDER / PEERS[name].package / "bin" / "python" if name in PEERS else None
+    return str(own) if own and own.exists() else sys.executable
+
+
+def install(name: str) -> None:
+    """Make the environment of a counter: what this Python has, and the counter before it."""
+    peer = PEERS[name]
+    folder = FOLDER / peer.package
+    venv.create(folder, with_pip=False)
+    own = next(folder.glob("lib/python*/site-packages"))
+    (own / "outer.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    pip = [python(name), "-m", "pip", "install", "--quiet"]
+    if peer.source:
+        subprocess.run([*pip, "setuptools", "wheel"], check=True)
+        pip.append("--no-build-isolation")
+    done = subprocess.run([*pip, peer.package, *peer.more], env={**os.environ, "DS_BUILD_OPS": "0"})
+    print(f"{name}: {'installed' if done.returncode == 0 else 'not installed'}", file=sys.stderr)
+
+
+# ------------------------------------------------------------------------------------------- the measurement
+
+
+def ours(kind: str, size: int, options: dict[str, Any]) -> Counted:
     """Return gatecalc's count."""
     from gatecalc import count
 
@@ -183,38 +282,46 @@ def ours(kind: str, size: int, options: dict[str, Any]) -> tuple[int, int]:
     )
     assert found.parameters is not None
     assert found.totals is not None
-    return found.parameters, found.totals["macs"]
+    return Counted(found.parameters, found.totals["macs"], found.totals["flops"])
 
 
-def measure(name: str) -> list[Any]:
-    """Run one counter over all cases: (parameters, MACs, milliseconds) each, or the error."""
+def measure(name: str) -> dict[str, Any]:
+    """Run one counter over all cases: its version, and what it says of each with the milliseconds, or the error."""
     warnings.simplefilter("ignore")
     results: list[Any] = []
     for _, kind, size, options in cases():
         start = time.perf_counter()
         try:
             if name == "gatecalc":
-                found: tuple[Any, Any] = ours(kind, size, options)
+                found = ours(kind, size, options)
             else:
                 net, x = network(kind, size, options, "meta" if name == "truth" else "cpu")
                 start = time.perf_counter()
-                found = truth(net, x) if name == "truth" else PEERS[name][0](net, x)
+                found = truth(net, x) if name == "truth" else PEERS[name].run(net, x)
             results.append([*found, 1000 * (time.perf_counter() - start)])
         except Exception as error:  # a counter that fails on one layer goes on with the next
             results.append(f"{type(error).__name__}: {error}")
-    return results
+    package = PEERS[name].package if name in PEERS else "torch"
+    return {"version": our_version() if name == "gatecalc" else version(package), "results": results}
 
 
-def run(name: str) -> tuple[list[Any] | None, float]:
+def our_version() -> str:
+    from gatecalc import __version__
+
+    return __version__
+
+
+def run(name: str) -> dict[str, Any] | None:
     """Run one counter in a process of its own; None where it is not installed."""
-    start = time.perf_counter()
-    process = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True)
-    seconds = time.perf_counter() - start
+    process = subprocess.run([python(name), __file__, "--measure", name], capture_output=True, text=True)
     if process.returncode:
-        return None, seconds
-    results: list[Any] = json.loads(process.stdout.splitlines()[-1])
-    missing = [result for result in results if isinstance(result, str) and "No module named" in result]
-    return (None if len(missing) == len(results) else results), seconds
+        return None
+    found: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
+    missing = [result for result in found["results"] if isinstance(result, str) and "No module named" in result]
+    return None if len(missing) == len(found["results"]) else found
+
+
+# ------------------------------------------------------------------------------------------- the tables
 
 
 def judged(value: float | None, right: float) -> str:
@@ -226,48 +333,95 @@ def judged(value: float | None, right: float) -> str:
     return f"{value:,.0f} ({value / right:.3f})"
 
 
+def summary(name: str, found: dict[str, Any] | None, expected: list[Any]) -> str:
+    """Return a counter's row of the first table."""
+    if found is None:
+        return f"| {name} | not installed here | | | | | |"
+    given = [result if isinstance(result, list) else [None] * 4 for result in found["results"]]
+    pairs = list(zip(given, expected, strict=True))
+    verdicts = [judged(mine[1], right[1]) for mine, right in pairs]
+    sizes = sum(mine[0] == right[0] for mine, right in pairs)
+    parameters = "not counted" if all(mine[0] is None for mine in given) else str(sizes)
+    right, unsupported = verdicts.count("right"), verdicts.count("unsupported")
+    macs = f"{right} | {len(verdicts) - right - unsupported} | {unsupported}"
+    if name in PEERS and not PEERS[name].macs:
+        macs = "not counted | |"
+    times = sorted(mine[3] for mine in given if mine[:3] != [None] * 3)
+    middle = f"{times[len(times) // 2]:.2f}" if times else ""
+    return f"| {name} | {found['version']} | {parameters} | {macs} | {middle} |"
+
+
+def flops_note(name: str, found: dict[str, Any], expected: list[Any]) -> str | None:
+    """Return what a counter's FLOPs, halved, are to the multiply-accumulates; None where it has none."""
+    results = found["results"]
+    halves = [(mine[2] / 2, right[1]) for mine, right in zip(results, expected) if isinstance(mine, list) and mine[2]]
+    if not halves or name == "gatecalc":
+        return None
+    ratios = sorted(half / right for half, right in halves)
+    exact = sum(half == right for half, right in halves)
+    return (
+        f"{name} also counts FLOPs, in {len(halves)} of {len(expected)} layers; halved, they are {ratios[0]:.3f} to "
+        f"{ratios[-1]:.3f} of the truth, and the truth in {exact}."
+    )
+
+
+def bias_note(found: dict[str, Any]) -> str:
+    """Return how many of nn-calc's parameters are right by its own convention: one bias, the reset before."""
+    from gatecalc import count
+
+    given = [
+        (result[0], count(CELLS[kind[:4].rstrip("C")].removesuffix("_reset_after"), *SIZES[size][:2], layers=layers))
+        for result, (_, kind, size, options) in zip(found["results"], cases(), strict=True)
+        for layers in [options.get("num_layers", 1)]
+        if isinstance(result, list) and result[0] is not None
+    ]
+    own = sum(parameters == single.parameters for parameters, single in given)
+    return (
+        f"nn-calc counts one bias, and a GRU that resets before the product. It takes {len(given)} of the layers, and "
+        f"by that convention {own} of these are right."
+    )
+
+
 def main() -> None:
     """Print the tables."""
-    expected, _ = run("truth")
-    assert expected is not None
+    truths = run("truth")
+    assert truths is not None
+    expected = truths["results"]
     rows = {name: run(name) for name in ("gatecalc", *PEERS)}
     print(f"# Counters of recurrent layers, {date.today()}\n")
-    print(f"Python {platform.python_version()}, torch {version('torch')}, {len(expected)} layers, one process each.\n")
+    print(f"Python {platform.python_version()}, torch {truths['version']}, {len(expected)} layers, one process each.\n")
     print("| counter | version | parameters right | MACs right | wrong | unsupported | ms a layer, median |")
     print("|---|---|---|---|---|---|---|")
-    for name, (results, _) in rows.items():
-        if results is None:
-            print(f"| {name} | not installed here | | | | | |")
-            continue
-        number = gatecalc_version if name == "gatecalc" else version(PEERS[name][1])
-        given = [result if isinstance(result, list) else [None, None, None] for result in results]
-        pairs = list(zip(given, expected, strict=True))
-        verdicts = [judged(mine[1], right[1]) for mine, right in pairs]
-        sizes = [mine[0] == right[0] for mine, right in pairs]
-        parameters = "not counted" if all(mine[0] is None for mine in given) else f"{sum(sizes)}"
-        times = sorted(mine[2] for mine in given if mine[2] is not None)
-        wrong = sum(verdict not in ("right", "unsupported") for verdict in verdicts)
-        middle = f"{times[len(times) // 2]:.2f}" if times else ""
-        counts = f"{verdicts.count('right')} | {wrong} | {verdicts.count('unsupported')}"
-        print(f"| {name} | {number} | {parameters} | {counts} | {middle} |")
+    for name, found in rows.items():
+        print(summary(name, found, expected))
+    there = {name: found for name, found in rows.items() if found is not None}
+    notes = [flops_note(name, found, expected) for name, found in there.items()]
+    notes += [bias_note(there["nn-calc"])] if "nn-calc" in there else []
+    print("".join(f"\n{note}\n" for note in notes if note))
     d, h, steps, batch, projection = SIZES[0]
-    print(f"\n## MACs at D={d}, H={h}, T={steps}, N={batch}, P={projection}\n")
-    shown = [name for name, (results, _) in rows.items() if results is not None]
+    print(f"## MACs at D={d}, H={h}, T={steps}, N={batch}, P={projection}\n")
+    shown = [name for name in there if name not in PEERS or PEERS[name].macs]
     print("| layer | torch | " + " | ".join(shown) + " |")
-    print("|---|" + "---|" * (len(shown) + 1))
+    print("|---|---|" + "---|" * len(shown))
     for number, (name, _, size, _) in enumerate(cases()):
         if size:
             break
         right = expected[number][1]
         values = []
         for each in shown:
-            result = (rows[each][0] or [])[number]
+            result = there[each]["results"][number]
             values.append(judged(result[1], right) if isinstance(result, list) else "fails")
         print(f"| {name} | {right:,.0f} | " + " | ".join(values) + " |")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print("\n" + json.dumps(measure(sys.argv[1])))
-    else:
-        main()
+    match sys.argv[1:]:
+        case ["--measure", name]:
+            print("\n" + json.dumps(measure(name)))
+        case ["--install", *names]:
+            for name in names or [name for name, peer in PEERS.items() if peer.package == name]:
+                install(name)
+        case []:
+            main()
+        case _:
+            sys.exit("usage: counters.py [--install [COUNTER...]]")

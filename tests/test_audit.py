@@ -104,6 +104,24 @@ def test_a_count_that_no_width_gives_is_wrong_and_status_one(
     assert "no option of LSTM gives it; it is 180 for 3 inputs" in out
 
 
+def test_a_projection_that_a_table_does_not_tell_is_said(tmp_path: Path) -> None:
+    """Printed by torchinfo for nn.LSTM(8, 9, 2, bidirectional=True, proj_size=3) above an embedding of 8."""
+    text = "├─Embedding: 1-1      [2, 7, 8]      800\n├─LSTM: 1-2      [2, 7, 6]      1,836\n"
+    (row,) = audit(saved(tmp_path, text)).table
+    assert row.verdict == "undecided"
+    assert row.note == "right for lstm_projected, D = 8: H = 9, P = 3, 2 layers, two directions, bias rule 'double'"
+
+
+def test_a_count_of_an_lstm_that_no_projection_gives_is_wrong(tmp_path: Path) -> None:
+    """One more than the right one; without a row above, a projection might explain it."""
+    above = "├─Embedding: 1-1      [2, 7, 8]      800\n"
+    text = "├─LSTM: 1-2      [2, 7, 6]      1,837\n"
+    (row,) = audit(saved(tmp_path, above + text)).table
+    assert (row.verdict, row.value) == ("wrong", 384)
+    (row,) = audit(saved(tmp_path, text)).table
+    assert row.verdict == "undecided"
+
+
 def test_tensors_tell_the_layer_its_widths_and_its_rule(tmp_path: Path) -> None:
     """A state dict with a layer under a prefix, between others."""
     shapes = layout("lstm_projected", "pytorch", 3, 5, 2, layers=2, bidirectional=True).tensors

@@ -33,6 +33,7 @@ def test_count_prints_its_fixed_keys(capsys: pytest.CaptureFixture[str]) -> None
     assert found["parameters_formula"] == "4*H*(D + H + 1)"
     assert found["macs"] == 160
     assert found["macs_formula"] == "4*H*(D + H)"
+    assert (found["flops"], found["flops_formula"]) == (320, "8*H*(D + H)")
     assert found["stored"]["written"] == 30
     assert found["shapes"]["W_f"] == [5, 3]
     assert found["totals"] is None
@@ -97,10 +98,51 @@ def test_a_fair_width_shows_the_equation_its_discriminant_and_its_root(capsys: p
         assert part in out
 
 
-@pytest.mark.parametrize(("budget", "target"), [("24M", 24_000_000), ("1.5k", 1_500), ("180", 180), ("2_000", 2_000)])
+@pytest.mark.parametrize(
+    ("budget", "target"),
+    [("24M", 24_000_000), ("1.5k", 1_500), ("180", 180), ("2_000", 2_000), ("1e6", 10**6), ("2.5e3k", 2_500_000)],
+)
 def test_a_budget_may_have_a_suffix(capsys: pytest.CaptureFixture[str], budget: str, target: int) -> None:
     """Whole numbers, whatever the notation."""
     assert printed(capsys, f"fair --budget {budget} lstm --input 3")["target"] == target
+
+
+@pytest.mark.parametrize(
+    ("budget", "bytes"),
+    [
+        ("24MB", 24_000_000),
+        ("1.5kB", 1_500),
+        ("1.5KiB", 1_536),
+        ("16MiB", 2**24),
+        ("1GiB", 2**30),
+        ("2_000bytes", 2_000),
+    ],
+)
+def test_a_budget_may_be_in_bytes(capsys: pytest.CaptureFixture[str], budget: str, bytes: int) -> None:
+    """Decimal and binary, of float32 unless it is said."""
+    found = printed(capsys, f"fair --budget {budget} lstm --input 3")
+    assert (found["target"], found["dtype"]) == (bytes, "float32")
+    _, out, _ = run(capsys, f"fair --budget {budget} lstm --input 3 --dtype float16")
+    assert out.startswith(f"budget: {bytes:,} bytes of parameters in float16, bias rule 'single'")
+
+
+def test_both_bias_rules_are_printed_where_they_differ(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each beside what is counted by it."""
+    _, out, _ = run(capsys, "fair lstm:5 gru --input 3 --reference-bias double")
+    assert out.splitlines()[:2] == [
+        "lstm:5: 4*H*(D + H + 2) = 200 parameters, bias rule 'double'",
+        "gru: 3*H*(H + 4) = 200, bias rule 'single'",
+    ]
+    _, out, _ = run(capsys, "fair lstm gru --input 3 --width 1..60 --reference-bias double")
+    assert "bias rule 'double' for lstm and 'single' for the rest" in out
+
+
+def test_bytes_and_flops_are_printed_with_their_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    """A type's bytes of the parameters, and twice the MACs."""
+    _, out, _ = run(capsys, "count lstm --input 3 --hidden 5 --dtype float16")
+    rows = [line.split() for line in out.splitlines()]
+    assert ["bytes,", "float16", "360"] in rows
+    assert ["FLOPs,", "2", "x", "MACs", "320", "8*H*(D", "+", "H)"] in rows
 
 
 def test_every_cell_is_listed_at_its_fair_width(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +177,19 @@ BAD = [
     ("fair --budget 3 gru --input 3", "budget: 3 is below the smallest such gru: 15 parameters at H = 1"),
     ("fair --budget 1.5 gru --input 3", "--budget: '1.5' is not a whole number"),
     ("fair --budget lots gru --input 3", "--budget: 'lots' is not a number"),
+    ("fair --budget 1e-6 gru --input 3", "--budget: '1e-6' is not a number"),
+    ("fair --budget . gru --input 3", "--budget: '.' is not a number"),
+    ("fair lstm:5 gru:6 --input 3", "fair: 'gru:6' has a width, and that of CELL is what is looked for"),
+    ("fair lstm:5 gru --input 3 --projection 2", "projection: there is none in lstm or gru, and P = 2 is given"),
+    ("fair --budget 24mb gru --input 3", "--budget: '24mb' is not a number"),
+    ("fair --budget 1.0001kB gru --input 3", "--budget: '1.0001kB' is not a whole number"),
+    ("fair --budget 24M gru --input 3 --dtype float16", "--dtype: it is that of a budget in bytes"),
+    ("fair lstm:5 gru --input 3 --dtype float16", "--dtype: it is that of a budget in bytes"),
+    ("fair --budget 24MB gru --input 3 --match macs", "budget: MACs are no bytes"),
+    (
+        "fair --budget 24MB gru --input 3 --reference-bias double",
+        "--reference-bias: with a budget there is no reference",
+    ),
     ("fair --budget -5 gru --input 3", "--budget: '-5' is not a number"),
     ("fair lstm gru --input 3 --width 9..1", "--width: '9..1' is not a range"),
     ("fair lstm:5 gru --input 3 --match flops", "match: unknown 'flops'"),

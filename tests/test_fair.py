@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gatecalc import GatecalcError, count, fair_width
 from gatecalc.cell import built_in, cell
+from gatecalc.counts.counting import BYTES
 from gatecalc.counts.fair import At, Problem, comparison, exact_matches, fair, solve
 
 CELLS = [name for name in built_in() if "P" not in cell(name).dimensions]
@@ -106,6 +107,23 @@ def test_a_projection_can_be_looked_for() -> None:
         fair_width("lstm_projected", 400, 3, solve="projection", hidden=5)
 
 
+def test_a_width_that_a_projection_rules_out_is_no_answer() -> None:
+    """H must be above P: on both sides of a sweep, and in what is the smallest."""
+    with pytest.raises(GatecalcError, match=r"below the smallest such lstm_projected: 504 parameters at H = 9"):
+        fair_width("lstm_projected", 500, 3, projection=8)
+    assert fair_width("lstm_projected", 504, 3, projection=8).width == 9
+    wide = exact_matches(Problem(input=3, projection=8), cell("lstm_projected"), cell("rnn"), 1, 200)
+    assert wide
+    assert min(width for width, _, _ in wide) > 8
+    wide = exact_matches(Problem(input=3, projection=8), cell("rnn"), cell("lstm_projected"), 1, 200)
+    assert wide
+    assert min(width for _, width, _ in wide) > 8
+    sought = Problem(input=3, solve="projection", hidden=12)
+    wide = exact_matches(sought, cell("rnn"), cell("lstm_projected"), 1, 200)
+    assert wide
+    assert max(width for _, width, _ in wide) < 12
+
+
 def test_a_sweep_lists_all_exact_matches() -> None:
     """Each of them is exact when solved alone, and no other width up to there is."""
     found = exact_matches(Problem(3), cell("lstm"), cell("gru"), 1, 512)
@@ -137,13 +155,24 @@ def test_every_cell_is_compared_at_its_own_fair_width() -> None:
         (("gru", "lstm", 3), {}, "reference: 'lstm' has no width"),
         (("gru", "lstm:five", 3), {}, "reference: the width 'five' is not a positive whole number"),
         (("gru", "lstm:0", 3), {}, "the reference's width: 0 is not a positive whole number"),
+        (
+            ("gru", 10, 3),
+            {"dtype": "float32"},
+            "budget: 10 is below the smallest such gru: 60 bytes of parameters at H = 1",
+        ),
+        (("gru", 180, 3), {"dtype": "float8"}, "dtype: unknown 'float8'; did you mean 'float64'?"),
+        (("gru", 180, 3), {"dtype": "int8", "match": "macs"}, "budget: MACs are no bytes"),
+        (("gru", 180, 3), {"steps": 2}, "steps: parameters are the same for any"),
+        (("gru", 180, 3), {"steps": 0, "match": "macs"}, "steps: 0 is not a positive whole number"),
+        (("gru", "lstm:5", 3), {"reference_bias": "both"}, "bias: unknown rule 'both'"),
         (("gru", 180), {}, "width: gru has a width D, which is not given"),
         (("gru", 180, 3), {"match": "params"}, "match: unknown 'params'; did you mean 'parameters'?"),
+        (("lstm", 180, 3), {"projection": 2}, "projection: there is none in lstm, and P = 2 is given"),
         (("lstm", 180, 3), {"solve": "projection", "hidden": 5}, "solve: the parameters of lstm do not depend on P"),
         (
             ("min_gru", 180),
             {"match": "stored", "solve": "input", "hidden": 5},
-            "solve: the stored of min_gru do not depend on D",
+            "solve: the stored numbers of min_gru do not depend on D",
         ),
     ],
     ids=str,
@@ -154,6 +183,49 @@ def test_what_cannot_be_solved_is_one_clear_error(arguments: tuple, options: dic
         fair_width(*arguments, **options)
     assert caught.value.message == message
     assert caught.value.help
+
+
+@pytest.mark.parametrize("rules", [("double", "single"), ("single", "double"), ("none", "double")])
+def test_a_reference_may_have_a_bias_rule_of_its_own(rules: tuple[str, str]) -> None:
+    """The width, its neighbours and a sweep are those of the two counts, each by its own rule."""
+    theirs, own = rules
+    target = count("lstm", 3, 9, theirs).parameters
+    found = fair_width("gru_reset_after", "lstm:9", 3, own, reference_bias=theirs)
+    assert (found.target, found.bias, found.reference_bias) == (target, own, theirs)
+    costs = {width: count("gru_reset_after", 3, width, own).parameters for width in range(1, 30)}
+    around = [found.width, found.width] if found.exact else [found.below.width, found.above.width]
+    assert costs[around[0]] <= target <= costs[around[1]]
+    assert around[1] - around[0] == (not found.exact)
+    matches = exact_matches(
+        Problem(input=3, bias=own, reference_bias=theirs), cell("lstm"), cell("gru_reset_after"), 1, 25
+    )
+    assert [(one, other) for one, other, _ in matches] == [
+        (one, other)
+        for one in range(1, 26)
+        for other in range(1, 60)
+        if count("lstm", 3, one, theirs).parameters == count("gru_reset_after", 3, other, own).parameters
+    ]
+
+
+@pytest.mark.parametrize("dtype", sorted(BYTES))
+def test_a_budget_in_bytes_is_met_by_the_bytes_that_count_tells(dtype: str) -> None:
+    """Of parameters, and of what T steps of N sequences store: one width further is above."""
+    found = fair_width("lstm", 10**6, 80, dtype=dtype)
+    at = [count("lstm", 80, width, dtype=dtype).bytes["parameters"] for width in (found.below.width, found.above.width)]
+    assert at == [found.below.value, found.above.value]
+    assert at[0] < 10**6 < at[1]
+    found = fair_width("lstm", 10**6 + 1, 80, match="stored", dtype=dtype, steps=7, batch=3)
+    for side in (found.below, found.above):
+        totals = count("lstm", 80, side.width, steps=7, batch=3, dtype=dtype).totals
+        assert side.value == totals["stored_bytes"]["written"]
+    assert found.below.value <= 10**6 < found.above.value
+
+
+def test_macs_of_many_steps_are_those_that_count_tells() -> None:
+    """Both sides of a comparison are of the same steps."""
+    found = fair_width("gru", "lstm:5", 3, match="macs", steps=6, batch=4)
+    assert found.target == count("lstm", 3, 5, steps=6, batch=4).totals["macs"]
+    assert found.above.width == fair_width("gru", "lstm:5", 3, match="macs").above.width
 
 
 @settings(deadline=None)

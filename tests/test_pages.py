@@ -45,6 +45,18 @@ def test_the_page_of_counters_shows_the_newest_result() -> None:
     assert [row for row in rows if row not in newest] == []
 
 
+def test_the_page_of_counters_repeats_what_the_newest_result_says_of_flops_and_of_one_bias() -> None:
+    """In figures: how far halved FLOPs are from the truth, and how many layers nn-calc takes, and has right."""
+    newest = max(RESULTS.glob("counters-*.md")).read_text(encoding="utf-8")
+    page = (DOCS / "counters.md").read_text(encoding="utf-8").replace("\n", " ")
+    ranges = re.findall(r"halved, they are (\S+) to (\S+) of the truth, and the truth in 0", newest)
+    assert len(ranges) == 2
+    assert all(f"between {low} and {high} of the truth" in page for low, high in ranges)
+    (taken, right), *_ = re.findall(r"It takes (\d+) of the layers, and by that convention (\d+)", newest)
+    assert taken == right
+    assert f"of the {taken} layers that it takes, all are right" in page
+
+
 def test_the_page_names_the_frameworks_of_its_bias_rules() -> None:
     """What it says of a framework's LSTM is what the layouts say."""
     rules = {}

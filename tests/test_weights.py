@@ -229,8 +229,10 @@ def test_the_command_prints_its_keys(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("pytorch", "lstm", "--to keras --layer GRU", "convert: Keras's GRU does not compute lstm"),
         ("pytorch", "rnn", "--to keras --forget-bias 1", "forget bias: rnn has no forget gate"),
         ("onnx", "gru_cho", "--from onnx --to keras", "cell: gru_cho and gru_reset_after have the same tensors"),
-        ("pytorch", "lstm", "out.onnx --to keras", "'out.onnx' would hold 1 layers of keras"),
+        ("pytorch", "lstm", "out.onnx --to keras", "'out.onnx' would hold layers of keras"),
         ("pytorch", "lstm", "out.bin --to keras", "'out.bin' does not say how to write it"),
+        ("pytorch", "lstm", "--to keras --dtype float8", "dtype: unknown 'float8'; did you mean 'float64'?"),
+        ("pytorch", "lstm", "--to keras --dtype bfloat16", "are no bfloat16, and would be rounded"),
         ("keras", "gru_cho", "--to pytorch", "U_n @ (r * h_prev) is not r * (U_n @ h_prev)"),
     ],
 )
@@ -242,3 +244,101 @@ def test_what_cannot_be_converted_is_one_error(
     assert (status, out) == (2, "")
     assert message in err
     assert "help: " in err
+
+
+def _torch() -> Any:
+    return pytest.importorskip("torch", reason="PyTorch is not installed: make oracles")
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_a_stack_as_an_onnx_model_computes_what_pytorch_computes(
+    kind: str, layers: int, both: bool, bias: bool, tmp_path: Path
+) -> None:
+    """By ONNX's reference evaluator, and every node of it is found again."""
+    torch, onnx = _torch(), pytest.importorskip("onnx", reason="onnx is not installed: make oracles")
+    from onnx.reference import ReferenceEvaluator
+
+    torch.manual_seed(layers)
+    module = getattr(torch.nn, kind)(3, 5, layers, bias=bias, bidirectional=both)
+    source, target = tmp_path / "model.pt", tmp_path / "model.onnx"
+    torch.save(module.state_dict(), source)
+    assert convert(str(source), str(target), "onnx", cell="rnn" if kind == "RNN" else None).exact
+    onnx.checker.check_model(str(target), full_check=True)
+    x = torch.randn(6, 4, 3)
+    (y,) = ReferenceEvaluator(str(target)).run(None, {"X": x.numpy()})
+    assert y.shape == (6, 2 if both else 1, 4, 5)
+    assert np.allclose(y.transpose(0, 2, 1, 3).reshape(6, 4, -1), module(x)[0].detach().numpy(), atol=1e-6)
+    again = units(read(str(target)))
+    assert len(again) == layers * (2 if both else 1)
+    assert [unit.widths["D"] for unit in again] == [3] * y.shape[1] + [5 * y.shape[1]] * (y.shape[1] * (layers - 1))
+
+
+def half(tmp_path: Path, kind: str = "safetensors") -> tuple[str, dict[str, Any]]:
+    """Return a PyTorch LSTM's file in bfloat16, written by PyTorch or by safetensors' own package, and its tensors."""
+    torch = _torch()
+    state = torch.nn.LSTM(3, 5, 2).to(torch.bfloat16).state_dict()
+    state["bias_hh_l0"][0] = float("nan")
+    path = tmp_path / f"half.{kind}"
+    if kind == "pt":
+        torch.save(state, path)
+    else:
+        pytest.importorskip("safetensors", reason="safetensors is not installed: make oracles")
+        from safetensors.torch import save_file
+
+        save_file(state, path)
+    return str(path), state
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pt"])
+def test_bfloat16_is_read_to_the_bit(kind: str, tmp_path: Path) -> None:
+    """As PyTorch reads it; float32 holds all of its numbers."""
+    path, state = half(tmp_path, kind)
+    found = read(path).tensors
+    assert {tensor.dtype for tensor in found.values()} == {"bfloat16"}
+    for name, tensor in found.items():
+        assert tensor.read().dtype == np.float32
+        assert np.array_equal(tensor.read(), state[name].float().numpy(), equal_nan=True)
+
+
+def test_bfloat16_goes_to_another_layout_and_back_without_a_bit_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through ONNX's layout; a sum of two biases may be no bfloat16, and is refused; NumPy's file has none."""
+    path, state = half(tmp_path)
+    there, back = str(tmp_path / "onnx.safetensors"), str(tmp_path / "back.safetensors")
+    assert convert(path, there, "onnx", dtype="bfloat16").dtype == "bfloat16"
+    assert convert(there, back, "pytorch", where="onnx", cell="lstm", dtype="bfloat16").exact
+    from safetensors.torch import load_file
+
+    torch = _torch()
+    for name, tensor in load_file(back).items():
+        assert torch.equal(tensor.view(torch.int16), state[name].view(torch.int16))
+    found = convert(path, None, "onnx")
+    assert found.dtype == "float32"
+    assert found.notes == [
+        "bfloat16 is written as float32, which holds each of its numbers: --dtype bfloat16 writes it as it is"
+    ]
+    status, _, err = run_line(capsys, f"convert {path} --to keras --dtype bfloat16")
+    assert status == 2
+    assert "of the 20 numbers of l0/bias are no bfloat16, and would be rounded" in err
+    status, _, err = run_line(capsys, f"convert {path} {tmp_path / 'half.npz'} --to onnx --dtype bfloat16")
+    assert status == 2
+    assert "cannot be written in bfloat16" in err
+
+
+@pytest.mark.parametrize(("given", "asked", "fits"), [("float64", "float16", False), ("float16", "float64", True)])
+def test_a_type_is_changed_where_no_number_is_rounded(given: str, asked: str, fits: bool, tmp_path: Path) -> None:
+    """And refused where one would be."""
+    source = tmp_path / "layer.npz"
+    numbers = np.random.default_rng(3)
+    np.savez(source, weight_ih_l0=numbers.normal(size=(20, 3)).astype(given), weight_hh_l0=np.zeros((20, 5), given))
+    if fits:
+        target = str(tmp_path / "target.npz")
+        convert(str(source), target, "keras", dtype=asked)
+        assert np.load(target)["kernel"].dtype == asked
+    else:
+        with pytest.raises(GatecalcError, match=r"of the 60 numbers of kernel are no float16, and would be rounded"):
+            convert(str(source), None, "keras", dtype=asked)

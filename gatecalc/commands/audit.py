@@ -20,9 +20,10 @@ def command(format: str, paths: tuple[str, ...]) -> int:
     gatecalc audit model.onnx model.keras
     gatecalc audit summary.txt
 
-    MODEL is an ONNX, .safetensors, .npz, PyTorch or .keras file, a Keras configuration as JSON, or the text of
-    model.summary() or of a torchinfo table; - is standard input. Nothing in a file is
-    run. The status is 1 if a printed count is wrong.
+    MODEL is an ONNX, .safetensors, .npz, PyTorch, .keras or .h5 file, a Keras configuration as JSON, or the text of
+    model.summary() or of a torchinfo table; - is standard input. Nothing in a file is run, and none of the packages
+    that wrote it is needed. The status is 1 if a printed count is wrong, or if the weights in a Keras file are not
+    those that its configuration describes.
     """
     from gatecalc.cli import BROKEN, FOUND, OK
     from gatecalc.errors import GatecalcError
@@ -35,7 +36,7 @@ def command(format: str, paths: tuple[str, ...]) -> int:
         except GatecalcError as error:
             click.echo(str(error), err=True)
             status = BROKEN
-    if status == OK and any(each.wrong for each in found):
+    if status == OK and any(each.wrong or each.contradicted for each in found):
         status = FOUND
     if format == "json":
         print_json({"files": found})
@@ -57,6 +58,8 @@ def _lines(found: Any) -> list[str]:
         lines.append(f"    parameters {number}{layer.formula}, bias rule '{layer.bias}'")
         if layer.macs is not None:
             lines.append(f"    MACs per step {layer.macs:,}")
+        if layer.weights:
+            lines.append(f"    its weights {layer.weights} with the configuration")
         if layer.note:
             lines.append(f"    note: {layer.note}")
     if found.table:

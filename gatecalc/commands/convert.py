@@ -18,6 +18,7 @@ from gatecalc.report import format_option, print_json, table
 @click.option("--prefix", metavar="TEXT", help="Which layer of the source, where it has several.")
 @click.option("--layer", metavar="NAME", help="The target's own name of the layer, where several compute the cell.")
 @click.option("--forget-bias", type=float, metavar="NUMBER", help="What the source adds to b_f when it runs.")
+@click.option("--dtype", metavar="TYPE", help="float64, float32, float16 or bfloat16, if no number is rounded by it.")
 @format_option()
 def command(format: str, source: str, target: str | None, **given: Any) -> None:
     """Convert the weights of a recurrent layer and write TARGET (.npz, .safetensors or .onnx).
@@ -25,10 +26,11 @@ def command(format: str, source: str, target: str | None, **given: Any) -> None:
     \b
     gatecalc convert model.pt keras.npz --to keras
     gatecalc convert model.onnx layer.safetensors --to pytorch
+    gatecalc convert model.pt model.onnx --to onnx
 
-    Without TARGET, it says what would be written. SOURCE is an .npz, .safetensors, PyTorch or ONNX file; nothing in it
-    is run. Gates are reordered, matrices transposed, biases merged or split, and z is negated where the frameworks
-    count it differently. Layers that compute different functions are refused with the reason.
+    Without TARGET, it says what would be written. SOURCE is an .npz, .safetensors, PyTorch, ONNX, .keras or .h5 file;
+    nothing in it is run. Gates are reordered, matrices transposed, biases merged or split, and z is negated where the
+    frameworks count it differently. Layers that compute different functions are refused with the reason.
     """
     from gatecalc.models.weights import convert
 

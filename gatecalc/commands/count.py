@@ -57,10 +57,13 @@ def _heading(found: Any) -> str:
 
 
 def _rows(found: Any) -> list[tuple[str, str, str]]:
-    rows = [
-        ("parameters", _figure(found.parameters), found.parameters_formula),
+    rows = [("parameters", _figure(found.parameters), found.parameters_formula)]
+    if found.bytes:
+        rows.append((f"  bytes, {found.bytes['dtype']}", _figure(found.bytes["parameters"]), ""))
+    rows += [
         ("MACs per step", _figure(found.macs), found.macs_formula),
         ("  backward", _figure(found.macs_backward), found.macs_backward_formula),
+        ("FLOPs, 2 x MACs", _figure(found.flops), found.flops_formula),
     ]
     for kind, formula in found.elementwise_formulas.items():
         rows.append((f"elementwise {kind}", _figure(found.elementwise and found.elementwise[kind]), formula))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,15 +15,23 @@ if TYPE_CHECKING:
     from gatecalc.counts.fair import Fair, Problem
 
 SUFFIXES = {"k": 10**3, "M": 10**6, "G": 10**9, "B": 10**9, "T": 10**12}
+BYTES = {"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "bytes": 1}
+BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 @click.command()
 @click.argument("cells", nargs=-1, metavar="[REFERENCE:WIDTH] CELL")
 @shared.input_option
 @shared.bias_option
+@click.option("--reference-bias", metavar="RULE", help="The bias rule of REFERENCE, if it is not that of CELL.")
 @click.option("--match", metavar="parameters|macs|stored", default="parameters", help="What must be equal.")
 @click.option("--scheme", metavar="NAME", default="written", help="The storage scheme, with --match stored.")
-@click.option("--budget", metavar="NUMBER", help="A number to be met, as 180 or 24M, instead of a reference.")
+@click.option(
+    "--budget", metavar="SIZE", help="What to meet instead of a reference: 180, 24M, or in bytes 24MB, 16MiB."
+)
+@click.option("--dtype", metavar="TYPE", help="Of the numbers in a budget in bytes; float32 by default.")
+@click.option("--steps", type=shared.WHOLE, metavar="T", default=1, help="Match MACs or stored numbers of T steps.")
+@click.option("--batch", type=shared.WHOLE, metavar="N", default=1, help="Match them of N sequences.")
 @click.option("--all", "every", is_flag=True, help="Every built-in cell at its fair width, and what then differs.")
 @click.option("--width", metavar="FIRST..LAST", help="All exact matches for reference widths from FIRST to LAST.")
 @click.option("--solve", metavar="hidden|input|layers|projection", default="hidden", help="The width to look for.")
@@ -41,7 +50,10 @@ def command(
     gatecalc fair lstm:5 gru --input 3
     gatecalc fair lstm:5 --all --input 3 --bias double
     gatecalc fair lstm gru --input 3 --width 1..512
+    gatecalc fair lstm:5 gru --input 3 --bias single --reference-bias double
     gatecalc fair --budget 24M lstm --input 80 --layers 2 --readout 1000
+    gatecalc fair --budget 24MB lstm --input 80 --dtype float16
+    gatecalc fair --budget 1GiB lstm --input 80 --match stored --steps 100 --batch 32
 
     The count is a polynomial in the width and is solved in whole numbers, so the answer is proved: one width, or the
     two around it.
@@ -50,7 +62,14 @@ def command(
     from gatecalc.counts import fair
 
     problem = fair.Problem(**given)
-    target: Any = _budget(budget) if budget is not None else None
+    target: Any = None
+    if budget is not None:
+        target, in_bytes = _budget(budget)
+        problem = problem._replace(dtype=problem.dtype or "float32") if in_bytes else problem
+    if problem.dtype and not (budget and in_bytes):
+        raise GatecalcError("--dtype: it is that of a budget in bytes", help="write the budget as in '--budget 24MB'")
+    if problem.reference_bias and budget is not None:
+        raise GatecalcError("--reference-bias: with a budget there is no reference", help="leave it out")
     expected = (budget is None) + (not every)
     if len(cells) != expected:
         raise _wrong_number(cells, budget is not None, every)
@@ -64,6 +83,12 @@ def command(
         return
     if target is None:
         target = fair.parse_reference(cells[0])
+    if not every and cells[-1].rpartition(":")[2].isdigit():
+        name, _, width = cells[-1].rpartition(":")
+        raise GatecalcError(
+            f"fair: '{cells[-1][:60]}' has a width, and that of CELL is what is looked for",
+            help=f"leave ':{width[:20]}' out, as in '{name[:40]}'",
+        )
     if every:
         _every(format, problem, target)
         return
@@ -96,19 +121,11 @@ def _wrong_number(cells: tuple[str, ...], budget: bool, every: bool) -> Gatecalc
 
 
 def _lines(found: Fair) -> list[str]:
-    what = (
-        "MACs per step"
-        if found.match == "macs"
-        else f"{found.match} numbers per step"
-        if found.match == "stored"
-        else found.match
-    )
-    start = (
-        f"{found.reference}: {found.target_formula} = {found.target:,} {what}"
-        if found.reference
-        else f"budget: {found.target:,} {what}"
-    )
-    lines = [f"{start}, bias rule '{found.bias}'", f"{found.cell}: {found.equation}"]
+    start = f"{found.reference}: {found.target_formula} = {found.target:,}" if found.reference else ""
+    rule = found.reference_bias or found.bias
+    lines = [f"{start or f'budget: {found.target:,}'} {_what(found)}, bias rule '{rule}'"]
+    own = "" if found.bias == rule else f", bias rule '{found.bias}'"
+    lines.append(f"{found.cell}: {found.equation}{own}")
     solving = f"  {found.quadratic}"
     if found.discriminant is not None:
         solving += f", discriminant {found.discriminant}"
@@ -126,6 +143,23 @@ def _lines(found: Fair) -> list[str]:
     return lines
 
 
+def _what(of: Fair | Problem) -> str:
+    """Return what is matched, and of how much: ``MACs per step``, ``bytes of parameters in float16``."""
+    what = {"parameters": "parameters", "macs": "MACs", "stored": "stored numbers"}[of.match]
+    what = f"bytes of {what} in {of.dtype}" if of.dtype else what
+    if of.match == "parameters":
+        return what
+    many = of.steps * of.batch > 1
+    return f"{what} for {of.batch:,} sequences of {of.steps:,} steps" if many else f"{what} per step"
+
+
+def _rules(problem: Problem, reference: str) -> str:
+    """Return the bias rules of a table, where a reference may have its own."""
+    if problem.reference_bias in (None, problem.bias):
+        return f"bias rule '{problem.bias}'"
+    return f"bias rule '{problem.reference_bias}' for {reference} and '{problem.bias}' for the rest"
+
+
 def _error(value: int, target: int) -> str:
     """Return the difference and its share in percent, to two places, in whole numbers."""
     difference = value - target
@@ -141,8 +175,10 @@ def _every(format: str, problem: Problem, target: Any) -> None:
     if format == "json":
         print_json({"target": rows[0].target, "match": problem.match, "cells": rows})
         return
-    click.echo(f"{rows[0].target:,} {problem.match}, bias rule '{problem.bias}'; the nearest width of each cell")
-    header = ("cell", rows[0].solve, problem.match, "off by", "parameters", "MACs", f"stored, {problem.scheme}")
+    rules = _rules(problem, "the reference")
+    click.echo(f"{rows[0].target:,} {_what(problem)}, {rules}; the nearest width of each cell")
+    matched = "bytes" if problem.dtype else problem.match
+    header = ("cell", rows[0].solve, matched, "off by", "parameters", "MACs", f"stored, {problem.scheme}")
     body = [
         (
             row.cell,
@@ -178,25 +214,25 @@ def _sweep(format: str, problem: Problem, reference: str, of: str, text: str) ->
             }
         )
         return
-    click.echo(
-        f"{len(found)} exact matches of {reference}:{text} and {of} in {problem.match}, bias rule '{problem.bias}'"
-    )
+    rules = _rules(problem, reference)
+    click.echo(f"{len(found)} exact matches of {reference}:{text} and {of} in {problem.match}, {rules}")
     if found:
         click.echo(
             table([(f"{r:,}", f"{w:,}", f"{v:,}") for r, w, v in found], (reference, of, problem.match), right="rrr")
         )
 
 
-def _budget(text: str) -> int:
-    """Read ``180``, ``24M`` or ``1.5k``; a budget is a whole number."""
+def _budget(text: str) -> tuple[int, bool]:
+    """Read ``180``, ``24M``, ``1.5k``, ``1e6``, ``24MB`` or ``16MiB``: a whole number, and whether it is of bytes."""
     number = text.strip().replace("_", "").replace(",", "")
-    power = SUFFIXES.get(number[-1:], 1)
-    digits = number[:-1] if power > 1 else number
-    whole, _, part = digits.partition(".")
-    if not (whole + part).isascii() or not (whole + part).isdigit() or len(digits) > 1_000:
-        raise GatecalcError(f"--budget: '{text[:60]}' is not a number", help="write it as 180, 24M or 1.5k")
+    match = re.fullmatch(r"([0-9]{0,1000})(?:\.([0-9]{1,1000}))?(?:[eE]\+?([0-9]{1,3}))?\s*([A-Za-z]*)", number)
+    units = {"": 1} | SUFFIXES | BYTES
+    if match is None or not (match[1] or match[2]) or match[4] not in units:
+        help = "write it as 180, 24M or 1.5k, or in bytes as 24MB or 16MiB"
+        raise GatecalcError(f"--budget: '{text[:60]}' is not a number", help=help)
+    whole, part, power, suffix = match[1], match[2] or "", int(match[3] or 0), match[4]
     value: int
-    value, rest = divmod(int(whole + part) * power, 10 ** len(part))
+    value, rest = divmod(int(whole + part) * 10**power * units[suffix], 10 ** len(part))
     if rest:
         raise GatecalcError(f"--budget: '{text[:60]}' is not a whole number", help="a budget counts things: round it")
-    return value
+    return value, suffix in BYTES

@@ -6,6 +6,7 @@ D numbers each) and in K with a read-out (K outputs of the top layer's h, at eve
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -142,6 +143,7 @@ def output(of: Cell) -> str:
     return "h" if "h" in of.states else of.states[-1]
 
 
+@functools.lru_cache(maxsize=1024)
 def projected(of: Cell) -> Cell:
     """Return the cell with its output projected to P numbers by a matrix W_p before it is handed on, as in LSTMP.
 
@@ -202,6 +204,7 @@ class Count(Record):
     macs_backward: int | None
     macs_backward_formula: str
     flops: int | None
+    flops_formula: str
     elementwise: dict[str, int] | None
     elementwise_formulas: dict[str, str]
     stored: dict[str, int | None] | None
@@ -259,13 +262,7 @@ def count(
         )
     if dtype not in BYTES:
         raise GatecalcError(f"dtype: unknown '{dtype}'{closest(dtype, BYTES)}", help=f"it is one of {', '.join(BYTES)}")
-    formulas = _Formulas(
-        network.parameters(),
-        network.macs(),
-        network.macs_backward(),
-        network.elementwise(),
-        {scheme: _defined(network, scheme) for scheme in SCHEMES},
-    )
+    formulas = _formulas(network)
     if missing:  # what is known is filled in, and there are no figures
         partial = {letter: value for letter, value in known.items() if letter != "L" or network.deep}
         return _result(network, known, bias, formulas.map(lambda formula: formula.at(**partial)), None, None)
@@ -300,6 +297,17 @@ class _Formulas(Record):
         return _Formulas(*map(each, self._asdict().values()))
 
 
+@functools.lru_cache(maxsize=1024)
+def _formulas(network: Architecture) -> _Formulas:
+    return _Formulas(
+        network.parameters(),
+        network.macs(),
+        network.macs_backward(),
+        network.elementwise(),
+        {scheme: _defined(network, scheme) for scheme in SCHEMES},
+    )
+
+
 def _result(
     network: Architecture,
     known: dict[str, int],
@@ -322,6 +330,7 @@ def _result(
         macs_backward=number.macs_backward,
         macs_backward_formula=text.macs_backward,
         flops=2 * number.macs if figures else None,
+        flops_formula=str(formulas.macs * 2),
         elementwise=number.elementwise if figures else None,
         elementwise_formulas=text.elementwise,
         stored=number.stored if figures else None,

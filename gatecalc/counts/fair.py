@@ -10,6 +10,7 @@ from math import gcd, isqrt
 
 from gatecalc.cell import Cell, built_in, cell
 from gatecalc.counts.architecture import (
+    BYTES,
     QUANTITIES,
     WIDTHS,
     Architecture,
@@ -54,7 +55,11 @@ class Root(Record):
 
 
 class Fair(Record):
-    """What :func:`fair_width` returns: ``width`` where it is ``exact``, else ``below`` and ``above``."""
+    """What :func:`fair_width` returns: ``width`` where it is ``exact``, else ``below`` and ``above``.
+
+    All values are in what is matched, for ``steps`` and ``batch``: numbers, or bytes where there is a ``dtype``.
+    ``reference_bias`` is the rule of the reference, None without one.
+    """
 
     cell: str
     reference: str | None
@@ -72,6 +77,10 @@ class Fair(Record):
     width: int | None
     below: At | None
     above: At | None
+    reference_bias: str | None = None
+    dtype: str | None = None
+    steps: int = 1
+    batch: int = 1
 
 
 class Problem(Record):
@@ -83,6 +92,9 @@ class Problem(Record):
         solve: The width that is looked for: ``hidden``, ``input``, ``layers`` or ``projection``.
         input, hidden, layers, projection, embedding, readout: Widths. P is that of the cells that have one.
         bias, bidirectional, initial, readout_bias: As in :func:`gatecalc.counts.architecture.count`.
+        reference_bias: The bias rule of the reference, where it is another one.
+        dtype: The type of the numbers where bytes are matched; None where numbers are.
+        steps, batch: What MACs and stored numbers are of: T steps of N sequences.
     """
 
     input: int | None = None
@@ -98,6 +110,26 @@ class Problem(Record):
     embedding: int | None = None
     readout: int | None = None
     readout_bias: bool = False
+    reference_bias: str | None = None
+    dtype: str | None = None
+    steps: int = 1
+    batch: int = 1
+
+    @property
+    def unit(self) -> int:
+        """How much one number counts: its bytes, for every step and sequence that has one."""
+        size = BYTES[self.dtype] if self.dtype else 1
+        return size if self.match == "parameters" else size * self.steps * self.batch
+
+    @property
+    def what(self) -> str:
+        """What is matched, for a message."""
+        what = {"macs": "MACs", "stored": "stored numbers"}.get(self.match, self.match)
+        return f"bytes of {what}" if self.dtype else what
+
+    def of_reference(self) -> Problem:
+        """Return the problem with the bias rule of the reference."""
+        return self._replace(bias=self.reference_bias or self.bias)
 
     def network(self, of: Cell, free: str | None = None) -> Architecture:
         """Return the network of a cell; with L free it may have any number of layers."""
@@ -113,6 +145,10 @@ class Problem(Record):
             self.readout_bias,
         )
         return network._replace(deep=True) if free == "L" else network
+
+    def quantity(self, of: Cell, free: str | None = None) -> Formula:
+        """Return what is matched, of a network of a cell, for all widths."""
+        return QUANTITIES[self.match](self.network(of, free), self.scheme) * self.unit
 
     def formula(self, of: Cell, free: str | None = None, **more: int) -> Formula:
         """Return the quantity of a network of a cell, its widths filled in but the free one."""
@@ -130,7 +166,7 @@ class Problem(Record):
             widths["P"] = None
         if free:
             widths[free] = None
-        formula = QUANTITIES[self.match](self.network(of, free), self.scheme).at(**given_widths(of, widths))
+        formula = self.quantity(of, free).at(**given_widths(of, widths))
         left = [name for name in formula.names if name != free]
         if left:
             raise GatecalcError(f"width: {of.name} has a width {left[0]}, which is not given", help=give(left[0]))
@@ -154,6 +190,10 @@ def fair_width(
     embedding: int | None = None,
     readout: int | None = None,
     readout_bias: bool = False,
+    reference_bias: str | None = None,
+    dtype: str | None = None,
+    steps: int = 1,
+    batch: int = 1,
 ) -> Fair:
     """Find the width at which a network of a cell costs exactly a target, or the two widths around it.
 
@@ -163,6 +203,9 @@ def fair_width(
         input: D.
         match: What must be equal: ``parameters``, ``macs`` (per step) or ``stored`` (per step, under ``scheme``).
         solve: The width that is looked for: ``hidden``; with ``hidden`` given, ``input``, ``layers`` or ``projection``.
+        reference_bias: The bias rule of a reference that is counted as another framework stores it.
+        dtype: The type of the numbers, where the budget is in bytes.
+        steps, batch: T and N, where MACs or stored numbers are those of N sequences of T steps.
 
     Raises:
         GatecalcError: For a target below the smallest such network, and for widths that are missing or impossible.
@@ -172,6 +215,8 @@ def fair_width(
     ('3*H*(H + 4) = 180', True, 6)
     >>> fair_width("rnn", 180, input=3).below, fair_width("rnn", 180, input=3).above
     (At(width=11, value=165), At(width=12, value=192))
+    >>> fair_width("lstm", 720, input=3, dtype="float32").width
+    5
     """
     problem = Problem(
         input,
@@ -187,6 +232,10 @@ def fair_width(
         embedding,
         readout,
         readout_bias,
+        reference_bias,
+        dtype,
+        steps,
+        batch,
     )
     return solved(problem, cell(of), target)
 
@@ -204,18 +253,43 @@ def fair(
 
 
 def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> Fair:
-    """Solve a problem for one cell."""
+    """Solve a problem for one cell.
+
+    Raises:
+        GatecalcError: As :func:`fair_width`, and for a projection that no cell has.
+    """
+    target = parse_reference(target) if isinstance(target, str) else target
+    _check_projection(problem, of, *(target[:1] if isinstance(target, tuple) else ()))
+    return _solved(problem, of, target)
+
+
+def _least(problem: Problem, of: Cell) -> int:
+    """Return the smallest hidden width that a cell can have: a projection is narrower than that."""
+    return 1 + (problem.projection or 0) if "P" in of.dimensions else 1
+
+
+def _check_projection(problem: Problem, *cells: Cell) -> None:
+    if problem.projection is not None and not any("P" in of.dimensions for of in cells):
+        names = " or ".join(dict.fromkeys(of.name for of in reversed(cells)))
+        raise GatecalcError(
+            f"projection: there is none in {names}, and P = {shown(problem.projection)} is given",
+            help="take lstm_projected, or leave --projection out",
+        )
+
+
+def _solved(problem: Problem, of: Cell, target: int | tuple[Cell, int]) -> Fair:
     budget, reference, target_formula = _target(problem, target)
     letter = LETTERS[problem.solve]
     formula = problem.formula(of, letter)
     root = solve(formula, letter, budget)
-    smallest = formula(**{letter: 1})
+    least = _least(problem, of) if letter == "H" else 1
+    smallest = formula(**{letter: least})
     if root is None:
         raise _constant(problem, of)
     if budget < smallest:
         raise GatecalcError(
             f"budget: {shown(budget)} is below the smallest such {of.name}: "
-            f"{shown(smallest)} {problem.match} at {letter} = 1",
+            f"{shown(smallest)} {problem.what} at {letter} = {least}",
             help="take a larger budget, or a smaller network around the cell",
         )
     at = At(root.floor, formula(**{letter: root.floor}))
@@ -243,6 +317,10 @@ def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> 
         width=at.width if exact else None,
         below=None if exact else at,
         above=None if exact else last,
+        reference_bias=reference and problem.of_reference().bias,
+        dtype=problem.dtype,
+        steps=problem.steps,
+        batch=problem.batch,
     )
 
 
@@ -253,6 +331,15 @@ def check(problem: Problem) -> None:
             raise GatecalcError(
                 f"{what}: unknown '{given}'{closest(str(given), table)}", help=f"it is one of {', '.join(table)}"
             )
+    if problem.dtype is not None and problem.dtype not in BYTES:
+        raise GatecalcError(
+            f"dtype: unknown '{problem.dtype}'{closest(problem.dtype, BYTES)}", help=f"it is one of {', '.join(BYTES)}"
+        )
+    if problem.dtype is not None and problem.match == "macs":
+        raise GatecalcError("budget: MACs are no bytes", help="write it as 24M, or match parameters or stored numbers")
+    for what, number in (("steps", problem.steps), ("batch", problem.batch)):
+        if whole(number, what) > 1 and problem.match == "parameters":
+            raise GatecalcError(f"{what}: parameters are the same for any", help="match macs or stored numbers")
 
 
 _SOLVABLE = ("hidden", "input", "layers", "projection")
@@ -272,17 +359,15 @@ def parse_reference(text: str) -> tuple[Cell, int]:
     return cell(of), whole(int(width), "the reference's width")
 
 
-def _target(problem: Problem, target: int | str | tuple[Cell, int]) -> tuple[int, str | None, str | None]:
+def _target(problem: Problem, target: int | tuple[Cell, int]) -> tuple[int, str | None, str | None]:
     """Return the value to be met, and for a reference its name and its formula."""
-    if isinstance(target, str):
-        target = parse_reference(target)
     if not isinstance(target, tuple):
         return whole(target, "budget"), None, None
     reference, width = target
     whole(width, "the reference's width")
+    problem = problem.of_reference()
     value = problem.formula(reference, H=width)()
-    formula = QUANTITIES[problem.match](problem.network(reference), problem.scheme)
-    return value, f"{reference.name}:{width}", str(formula)
+    return value, f"{reference.name}:{width}", str(problem.quantity(reference))
 
 
 def coefficients(formula: Formula, letter: str) -> list[int]:
@@ -327,7 +412,8 @@ def solve(formula: Formula, letter: str, target: int) -> Root | None:
 def _constant(problem: Problem, of: Cell) -> GatecalcError:
     letter = LETTERS[problem.solve]
     return GatecalcError(
-        f"solve: the {problem.match} of {of.name} do not depend on {letter}", help="solve for another width"
+        f"solve: the {problem.what} of {of.name} do not depend on {letter}",
+        help="take lstm_projected, which has a P" if letter == "P" else "solve for another width",
     )
 
 
@@ -343,13 +429,16 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
 
     Whole-number arithmetic on the coefficients alone, about a microsecond for each width.
     """
+    _check_projection(problem, reference, of)
     letter = LETTERS[problem.solve]
-    r0, r1, r2 = coefficients(problem.formula(reference, "H"), "H")
+    r0, r1, r2 = coefficients(problem.of_reference().formula(reference, "H"), "H")
     c, b, a = coefficients(problem.formula(of, letter), letter)
     if not a and not b:
         raise _constant(problem, of)
     found = []
-    for width in range(first, last + 1):
+    least = _least(problem, of) if letter == "H" else 1
+    most = problem.hidden - 1 if letter == "P" and problem.hidden else None
+    for width in range(max(first, _least(problem, reference)), last + 1):
         value = (r2 * width + r1) * width + r0
         if a:
             discriminant = b * b - 4 * a * (c - value)
@@ -363,13 +452,13 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
             if (value - c) % b:
                 continue
             match = (value - c) // b
-        if match >= 1:
+        if match >= least and (most is None or match <= most):
             found.append((width, match, value))
     return found
 
 
 class Comparison(Record):
-    """One cell at the width that comes nearest to a target, and what it costs there."""
+    """One cell at the width that comes nearest to a target, and what it costs there, each in numbers for one step."""
 
     cell: str
     solve: str
@@ -393,15 +482,16 @@ def comparison(problem: Problem, target: int | tuple[Cell, int]) -> list[Compari
         if "P" in of.dimensions and problem.projection is None and problem.solve != "projection":
             continue
         try:
-            fair = solved(problem, of, target)
+            fair = _solved(problem, of, target)
         except GatecalcError as error:
             if not error.message.startswith(("budget:", "solve:", "storage:")):
                 raise
             continue
         nearest = [At(fair.width, fair.target)] if fair.width else [at for at in (fair.below, fair.above) if at]
         at = min(nearest, key=lambda at: abs(at.value - fair.target))
+        numbers = problem._replace(dtype=None, steps=1, batch=1)
         costs = [
-            problem._replace(match=match).formula(of, fair.solve)(**{fair.solve: at.width}) for match in QUANTITIES
+            numbers._replace(match=match).formula(of, fair.solve)(**{fair.solve: at.width}) for match in QUANTITIES
         ]
         found.append(Comparison(name, fair.solve, fair.target, at.width, at.value, fair.exact, *costs))
     if not found:

@@ -132,6 +132,8 @@ class Formula:
     3*H*(H + 4) + H
     >>> gru(D=3, H=5)
     140
+    >>> print(factor(D + 7 * H) + factor(8 * H) + factor(2 * D * H).at(D=3))
+    D + 21*H
     """
 
     __slots__ = ("terms",)
@@ -195,7 +197,17 @@ class Formula:
         return hash(self.polynomial)
 
     def __str__(self) -> str:
-        return " + ".join(_product(factors) for factors in self.terms) or "0"
+        """Print the terms in their order, a number last; what stands in no parentheses is added up."""
+        loose = [factors for factors in self.terms if len(factors) == 1 or (len(factors) == 2 and factors[0] == ONE)]
+        terms = self.terms
+        if any(len(factors) == 2 for factors in loose) and len(loose) > 1:
+            merged = total(factors[-1] for factors in loose)
+            parts = [
+                (Polynomial({monomial: number}),) for monomial, number in sorted(merged.terms.items(), key=_within)
+            ]
+            terms = (*(factors for factors in terms if factors not in loose), *parts)
+        ordered = sorted(terms, key=lambda factors: not factors[0].names and len(factors) == 1)
+        return " + ".join(_product(factors) for factors in ordered) or "0"
 
     def __repr__(self) -> str:
         return f"Formula({self})"

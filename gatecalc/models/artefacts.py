@@ -13,7 +13,7 @@ import zipfile
 from typing import Any
 
 from gatecalc.errors import GatecalcError, Place, shorten
-from gatecalc.models import onnxfile, torchfile
+from gatecalc.models import hdf5file, kerasmodel, onnxfile, torchfile
 from gatecalc.models.onnxfile import Node
 from gatecalc.models.tensors import DAMAGE, MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
 from gatecalc.record import Record
@@ -24,11 +24,12 @@ class Artefact(Record):
 
     Attributes:
         path: Where it is.
-        kind: ``safetensors``, ``npz``, ``pytorch``, ``onnx``, ``keras`` or ``text``.
+        kind: ``safetensors``, ``npz``, ``pytorch``, ``onnx``, ``keras``, ``hdf5`` or ``text``.
         tensors: {name: tensor}.
         nodes: The recurrent nodes of an ONNX graph.
         config: A Keras model's own description.
         text: The text of a file that is none of these.
+        left_out: Why a part of it was not read, if one was not.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Artefact(Record):
     nodes: tuple[Node, ...] = ()
     config: Any = None
     text: str = ""
+    left_out: str = ""
 
 
 def read(path: str) -> Artefact:
@@ -64,8 +66,14 @@ def read(path: str) -> Artefact:
             return _zip(path)
         if size > 8 and start[8:9] == b"{" and struct.unpack("<Q", start[:8])[0] <= size - 8:
             return _safetensors(path, size)
-        if start[:1] == b"\x80" or start.startswith(b"\x89HDF"):
-            return _refuse_kind(path, start)
+        if start.startswith(hdf5file.MAGIC):
+            return _hdf5(path, size)
+        if start[:1] == b"\x80":
+            raise _broken(
+                path,
+                "it is a bare pickle, which may run code when it is loaded",
+                "save the state dict with torch.save, or as .safetensors",
+            )
         text = _text(path, size)
         if text is not None:
             return text
@@ -101,16 +109,6 @@ def _broken(path: str, what: str, help: str) -> GatecalcError:
     return GatecalcError(f"file: {what}", Place(path), help)
 
 
-def _refuse_kind(path: str, start: bytes) -> Artefact:
-    if start.startswith(b"\x89HDF"):
-        raise _broken(path, "it is HDF5, which is not read here", "save the model as .keras, or its weights as .npz")
-    raise _broken(
-        path,
-        "it is a bare pickle, which may run code when it is loaded",
-        "save the state dict with torch.save, or as .safetensors",
-    )
-
-
 def _text(path: str, size: int) -> Artefact | None:
     """Return a file that is text, or None for one that is not; JSON is a Keras configuration."""
     if size > MAX_HEADER:
@@ -124,7 +122,7 @@ def _text(path: str, size: int) -> Artefact | None:
     if any(ord(character) < 32 and character not in "\t\n\r\x1b" for character in text):
         return None
     if text.lstrip()[:1] == "{":
-        return Artefact(path, "keras", {}, config=json.loads(text))
+        return Artefact(path, "keras", {}, config=json.loads(text), left_out="there are no weights in it")
     return Artefact(path, "text", {}, text=text)
 
 
@@ -193,11 +191,40 @@ def _zip(path: str) -> Artefact:
             data = _entry(archive, program)
             return Artefact(path, "pytorch", torchfile.tensors(path, archive, program, data))
         if "config.json" in names:
-            return Artefact(path, "keras", {}, config=json.loads(_entry(archive, "config.json")))
+            weights, left_out = {}, "there are no weights in it"
+            if WEIGHTS in names:
+                try:
+                    weights, left_out = kerasmodel.saved(_inside(path, archive, WEIGHTS))[1], ""
+                except hdf5file.OtherForm as error:
+                    left_out = f"its weights are left out: {error.message.removeprefix('file: ')}"
+            config = json.loads(_entry(archive, "config.json"))
+            return Artefact(path, "keras", weights, config=config, left_out=left_out)
         arrays = [name for name in names if name.endswith(".npy")]
         if arrays:
             return Artefact(path, "npz", {name[:-4]: _npy(path, archive, name) for name in arrays})
-    raise GatecalcError("file: it is a zip archive without a model in it", help="give a .pt, .keras or .npz file")
+    raise GatecalcError("file: it is a zip archive without a model in it", help="give a .pt, .keras, .h5 or .npz file")
+
+
+WEIGHTS = "model.weights.h5"  # of a .keras file
+
+
+def _inside(path: str, archive: zipfile.ZipFile, name: str) -> hdf5file.Source:
+    """Return a source of an entry: read where it lies if it is stored as it is, as Keras does, else unpacked."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:
+        return hdf5file.source_of(_entry(archive, name))
+    header = hdf5file.source(path, 0, os.path.getsize(path))(entry.header_offset, 30)
+    if not header.startswith(b"PK\x03\x04"):
+        raise zipfile.BadZipFile("no entry where the directory says")
+    start = entry.header_offset + 30 + sum(struct.unpack("<HH", header[26:30]))
+    if start + entry.file_size > os.path.getsize(path):
+        raise zipfile.BadZipFile("an entry reaches beyond the file")
+    return hdf5file.source(path, start, entry.file_size)
+
+
+def _hdf5(path: str, size: int) -> Artefact:
+    config, tensors = kerasmodel.saved(hdf5file.source(path, 0, size))
+    return Artefact(path, "keras" if config is not None else "hdf5", tensors, config=config)
 
 
 def _entry(archive: zipfile.ZipFile, name: str) -> bytes:

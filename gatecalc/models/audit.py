@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gatecalc.counts.architecture import count
+from gatecalc.counts.layouts import framework
 from gatecalc.errors import GatecalcError, Place
+from gatecalc.models import kerasmodel
 from gatecalc.models.artefacts import Artefact, read
+from gatecalc.models.kerasmodel import Configured
 from gatecalc.models.recognise import Unit, units
 from gatecalc.models.summaries import Row, rows
+from gatecalc.models.tensors import Stored
 from gatecalc.record import Record
-
-MAX_LAYERS = 100_000  # of a configuration
 
 
 class Layer(Record):
@@ -28,6 +30,8 @@ class Layer(Record):
         formula: Of the count.
         macs: Multiply-accumulates of one step of one sequence.
         note: What one should know.
+        weights: Of a layer that a Keras model describes, whether the weights in the file ``agree`` with that or
+            ``disagree``; None where there are none, and where the weights are all that is known.
     """
 
     name: str
@@ -45,6 +49,7 @@ class Layer(Record):
     formula: str
     macs: int | None
     note: str | None
+    weights: str | None = None
 
 
 class Audit(Record):
@@ -72,13 +77,18 @@ class Audit(Record):
         """The rows whose printed count is not right."""
         return [row for row in self.table if row.verdict == "wrong"]
 
+    @property
+    def contradicted(self) -> list[Layer]:
+        """The layers whose weights are not those that the model's configuration describes."""
+        return [layer for layer in self.layers if layer.weights == "disagree"]
+
 
 def audit(path: str) -> Audit:
     """Read a model and say which recurrent layers it holds, by their tensors, their configuration or their summary.
 
     Args:
-        path: An ONNX, ``.safetensors``, ``.npz``, PyTorch or ``.keras`` file, a Keras configuration as JSON, or the
-            text of a summary by Keras or torchinfo. Nothing in it is run.
+        path: An ONNX, ``.safetensors``, ``.npz``, PyTorch, ``.keras`` or ``.h5`` file, a Keras configuration as JSON,
+            or the text of a summary by Keras or torchinfo. Nothing in it is run.
 
     Raises:
         GatecalcError: For a file that cannot be read, and for one in which there is nothing to audit.
@@ -88,7 +98,9 @@ def audit(path: str) -> Audit:
     table: list[Row] = []
     notes: list[str] = []
     if found.kind == "keras":
-        layers = list(_configured(found.config))
+        layers = _keras(found)
+        if found.left_out:
+            notes.append(f"{found.left_out}; what is said is by the configuration alone")
     elif found.kind == "text":
         table = rows(found.text, path)
         if "mult-adds" in found.text:
@@ -159,9 +171,9 @@ def _stack(parts: list[Unit]) -> Layer:
     )
 
 
-# ------------------------------------------------------------------------------------------- a Keras configuration
+# ------------------------------------------------------------------------------------------- a Keras model
 
-_KERAS: dict[str, Callable[[dict[str, Any]], str]] = {
+_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
     "SimpleRNN": lambda config: "rnn_relu" if config.get("activation") == "relu" else "rnn",
     "LSTM": lambda config: "lstm",
     "GRU": lambda config: "gru_reset_after" if config.get("reset_after", True) else "gru_cho",
@@ -169,70 +181,70 @@ _KERAS: dict[str, Callable[[dict[str, Any]], str]] = {
 _USUAL = {"SimpleRNN": ("tanh", "relu"), "LSTM": ("tanh",), "GRU": ("tanh",)}
 
 
-def _configured(model: Any) -> Iterator[Layer]:
-    """Yield the recurrent layers of a Keras model's own description, in its order."""
-    waiting: list[tuple[Any, int, int | None]] = [(model, 1, None)]
-    visited = 0
-    while waiting:
-        part, directions, width = waiting.pop()
-        visited += 1
-        if visited > MAX_LAYERS:
-            raise GatecalcError(
-                f"limit: the configuration has more than {MAX_LAYERS:,} parts", help="save a smaller model"
-            )
-        if isinstance(part, list):
-            waiting += [(item, directions, width) for item in reversed(part)]
-            continue
-        if not isinstance(part, dict):
-            continue
-        config = _inner(part, "config")
-        kind = str(part.get("class_name", "")).removesuffix("Cell")
-        width = _width(part) or width
-        if kind in _KERAS and isinstance(config.get("units"), int):
-            yield _keras_layer(kind, config, directions, width)
-        elif kind == "Bidirectional":
-            waiting.append((config.get("layer"), 2, width))
-        else:  # a model, or what wraps a layer or a cell
-            inside = [config.get(key) for key in ("layers", "layer", "cells", "cell")]
-            waiting += [(item, directions, width) for item in reversed(inside) if item is not None]
-            if "config" not in part and "model_config" in part:
-                waiting.append((part["model_config"], directions, width))
+def _keras(found: Artefact) -> list[Layer]:
+    """Return the layers of a Keras model: those that it describes, and those that only its weights show."""
+    layers, left = [], dict(found.tensors)
+    for configured in kerasmodel.layers(found.config):
+        there = kerasmodel.weights(configured, found.tensors) if found.tensors else None
+        layers.append(_keras_layer(configured, there, bool(found.tensors)))
+        for tensor in (tensor for part in there or [] for tensor in part.values()):
+            left.pop(tensor.name, None)
+    return layers + _stacks(units(found._replace(tensors=left)))
 
 
-def _inner(part: dict[str, Any], key: str) -> dict[str, Any]:
-    inner = part.get(key)
-    return inner if isinstance(inner, dict) else {}
-
-
-def _width(part: dict[str, Any]) -> int | None:
-    """Return the last extent of the input that a layer was built with."""
-    built, config = _inner(part, "build_config"), _inner(part, "config")
-    for shape in (built.get("input_shape"), config.get("batch_input_shape"), config.get("batch_shape")):
-        if isinstance(shape, list) and shape and isinstance(shape[-1], int) and shape[-1] > 0:
-            return int(shape[-1])
-    return None
-
-
-def _keras_layer(kind: str, config: dict[str, Any], directions: int, width: int | None) -> Layer:
-    name = _KERAS[kind](config)
-    rule = "none" if not config.get("use_bias", True) else "double" if name == "gru_reset_after" else "single"
-    found = count(name, width, config["units"], rule, bidirectional=directions == 2)
+def _keras_layer(configured: Configured, there: list[dict[str, Stored]] | None, searched: bool) -> Layer:
+    config, kind = configured.config, configured.kind
+    cell = _CELLS[kind](config)
+    bias = bool(config.get("use_bias", True))
+    rule = "none" if not bias else "double" if cell == "gru_reset_after" else "single"
+    width = configured.input
+    if width is None and there and len(there[0]["recurrent_kernel"].shape) == 2 and "kernel" in there[0]:
+        width = (*there[0]["kernel"].shape, 0)[0] or None
+    directions = len(configured.groups)
+    counted = count(cell, width, config["units"], rule, bidirectional=directions == 2)
+    differ = _differences(cell, width, config["units"], bias, there or [])
     activations = (config.get("activation", "tanh"), config.get("recurrent_activation", "sigmoid"))
-    usual = activations[0] in _USUAL[kind] and activations[1] == "sigmoid"
+    notes = list(dict.fromkeys(differ))
+    if activations[0] not in _USUAL[kind] or activations[1] != "sigmoid":
+        notes.append(f"its activations are {activations[0]} and {activations[1]}")
+    if searched and there is None:
+        notes.append("its weights are not found in the file")
     return Layer(
-        name=str(config.get("name", kind)),
+        name=configured.name,
         framework="keras",
         layer=kind,
-        cell=name,
+        cell=cell,
         input=width,
         hidden=config["units"],
         projection=None,
         layers=1,
         directions=directions,
         bias=rule,
-        parameters=found.parameters,
-        counted=found.parameters,
-        formula=found.parameters_formula,
-        macs=found.macs,
-        note=None if usual else f"its activations are {activations[0]} and {activations[1]}",
+        parameters=sum(each.size for part in there for each in part.values()) if there else counted.parameters,
+        counted=counted.parameters,
+        formula=counted.parameters_formula,
+        macs=counted.macs,
+        note="; ".join(notes) or None,
+        weights=None if there is None else "disagree" if differ else "agree",
     )
+
+
+def _differences(cell: str, width: int | None, hidden: int, bias: bool, there: list[dict[str, Stored]]) -> list[str]:
+    """Say where tensors are not those that a configuration describes."""
+    row = next(row for row in framework("keras").rows if row.cell == cell)
+    expected = {
+        tensor.name: tensor.extents({"D": width or 1, "H": hidden})
+        for tensor in (row.kept(bias) if there else ())
+        if tensor.name in kerasmodel.ROLES
+    }
+    return [
+        f"{role} is {_shape(part[role].shape) if role in part else 'not'} in the weights, and "
+        f"{_shape(expected[role]) if role in expected else 'not'} in the configuration"
+        for part in there
+        for role in kerasmodel.ROLES
+        if (part[role].shape if role in part else None) != (tuple(expected[role]) if role in expected else None)
+    ]
+
+
+def _shape(extents: Iterable[int]) -> str:
+    return " x ".join(map(str, extents))

@@ -31,7 +31,7 @@ _ONNX_TYPES = {
     10: "float16",
 }
 _ONNX_TYPES |= {11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8_e4m3fn", 19: "float8_e5m2"}
-_KNOWN = "known are ONNX, .safetensors, .npz, .pt and .keras files, and tables as text"
+_KNOWN = "known are ONNX, .safetensors, .npz, .pt, .keras and .h5 files, and tables as text"
 _ROLES = {
     "RNN": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
     "GRU": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
@@ -47,7 +47,7 @@ def model(path: str) -> tuple[dict[str, Stored], tuple[Node, ...]]:
     if not graphs or not isinstance(graphs[0], memoryview):
         raise GatecalcError(
             "file: it is no model file that is known here",
-            help="known are ONNX, .safetensors, .npz, .pt, .keras, and tables as text",
+            help=_KNOWN,
         )
     tensors: dict[str, Stored] = {}
     nodes: list[Node] = []
@@ -154,7 +154,7 @@ def _fields(data: memoryview) -> dict[int, list[Any]]:
         else:
             raise GatecalcError(
                 "file: it is no model file that is known here",
-                help="known are ONNX, .safetensors, .npz, .pt, .keras, and tables as text",
+                help=_KNOWN,
             )
         if position > len(data):
             raise GatecalcError("file: it is cut short", help="export it again")
@@ -191,8 +191,15 @@ def _string(value: Any) -> str:
     return bytes(value).decode("utf-8", "replace")
 
 
-def model_of(cell: str, arrays: dict[str, Any], hidden: int, directions: int) -> bytes:
-    """Return an ONNX model of one recurrent node with these tensors (W, R, B and P), by the onnx package.
+def model_of(cell: str, layers: list[dict[str, Any]]) -> bytes:
+    """Return an ONNX model of recurrent layers, each reading the one below, by the onnx package.
+
+    Args:
+        cell: The cell of all layers.
+        layers: For each layer its tensors W, R, B and P as ONNX has them: W is (directions, gates H, D).
+
+    Returns:
+        A model with X (steps, batch, D) and the top layer's Y (steps, directions, batch, H).
 
     Raises:
         GatecalcError: Where the package is not installed.
@@ -204,24 +211,40 @@ def model_of(cell: str, arrays: dict[str, Any], hidden: int, directions: int) ->
             "file: an ONNX file is written by the onnx package, which is not installed",
             help="pip install onnx, or end the target's name in .npz or .safetensors",
         ) from None
+    make, from_array = onnx.helper.make_node, onnx.numpy_helper.from_array
     op = next(op for op in _ROLES if cell.startswith(op.lower()))
+    directions, _, inputs = layers[0]["W"].shape
+    hidden = layers[0]["R"].shape[2]
     attributes: dict[str, Any] = {"hidden_size": hidden, **_ATTRIBUTES.get(cell, {})}
     if cell == "rnn_relu":
         attributes["activations"] = ["Relu"] * directions
     if directions == 2:
         attributes["direction"] = "bidirectional"
-    roles = {"W", "R", "B", "P"} & arrays.keys()
-    inputs = [role if role in roles | {"X"} else "" for role in _ROLES[op]]
-    while not inputs[-1]:
-        inputs.pop()
-    node = onnx.helper.make_node(op, inputs, ["Y"], name=cell, **attributes)
-    kind = onnx.helper.np_dtype_to_tensor_dtype(arrays["W"].dtype)
+    nodes, initial = [], []
+    below, last = "X", len(layers) - 1
+    for number, arrays in enumerate(layers):
+        mark = f"_{number}" if last else ""
+        given = {role: f"{role}{mark}" for role in _ROLES[op] if role in arrays}
+        places = [{"X": below, **given}.get(role, "") for role in _ROLES[op]]
+        while not places[-1]:
+            places.pop()
+        above = "Y" if number == last else f"Y{mark}"
+        nodes.append(make(op, places, [above], name=f"{cell}{mark}", **attributes))
+        initial += [from_array(arrays[role], given[role]) for role in sorted(given)]
+        if number < last:  # the directions side by side, as the next layer reads them
+            below = f"X_{number + 1}"
+            nodes.append(make("Transpose", [above], [f"{above}_swapped"], perm=[0, 2, 1, 3]))
+            nodes.append(make("Reshape", [f"{above}_swapped", "side_by_side"], [below]))
+    if last:
+        import numpy
+
+        initial.append(from_array(numpy.array([0, 0, directions * hidden]), "side_by_side"))
+    kind = onnx.helper.np_dtype_to_tensor_dtype(layers[0]["W"].dtype)
     ends = [
-        onnx.helper.make_tensor_value_info("X", kind, ["steps", "batch", arrays["W"].shape[2]]),
+        onnx.helper.make_tensor_value_info("X", kind, ["steps", "batch", inputs]),
         onnx.helper.make_tensor_value_info("Y", kind, ["steps", directions, "batch", hidden]),
     ]
-    initial = [onnx.numpy_helper.from_array(arrays[role], role) for role in sorted(roles)]
-    graph = onnx.helper.make_graph([node], "gatecalc", ends[:1], ends[1:], initial)
+    graph = onnx.helper.make_graph(nodes, "gatecalc", ends[:1], ends[1:], initial)
     data: bytes = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 14)]).SerializeToString()
     return data
 

@@ -57,6 +57,8 @@ def units(found: Artefact, where: str | None = None, cell: str | None = None) ->
     """
     if found.kind == "onnx":
         return _nodes(found, cell)
+    if found.kind in ("keras", "hdf5") and where is None:
+        where = "keras"
     names = sorted(set(frameworks().values()), key=lambda name: (name not in FIRST, name)) if where is None else [where]
     rows = [row for name in names for row in framework(name).rows]
     rows = [row for row in rows if row.framework != "onnx" or where == "onnx"]

@@ -7,6 +7,7 @@ is told; it is wrong when no options and no input width do.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -150,16 +151,22 @@ def _judged(
     for option, hidden, layers, both in candidates if width else ():
         if count(option.cell, width, hidden, option.bias, layers, both).parameters == printed:
             return printed, "exact", _words(option, width or 0, hidden, layers, both)
+    projected = _projected(last, printed, width) if kind == "LSTM" and not keras and width else ""
     for option, hidden, layers, both in candidates:
         inputs = _inputs(option, hidden, layers, both, printed)
         if inputs is not None:
             words = _words(option, inputs, hidden, layers, both)
             if width is None:
                 return printed, "exact", words
-            return _usual(candidates, width), "undecided", f"right for {words}; the row above has {width} outputs"
+            words = projected or f"{words}; the row above has {width} outputs"
+            return _usual(candidates, width), "undecided", f"right for {words}"
     if width is None:
+        if kind == "LSTM" and not keras:
+            return None, "undecided", "no input width gives it without a projection, which the table does not tell"
         return None, "wrong", f"no input width and no option of {kind} gives it"
     value = _usual(candidates, width)
+    if projected:
+        return value, "undecided", f"right for {projected}"
     return value, "wrong", f"no option of {kind} gives it; it is {value} for {width} inputs"
 
 
@@ -185,6 +192,22 @@ def _inputs(option: Option, hidden: int, layers: int, both: bool, printed: int) 
     constant, slope, _ = coefficients(formula.at(**{name: given[name] for name in formula.names if name in given}), "D")
     inputs, rest = divmod(printed - constant, slope)
     return inputs if rest == 0 and inputs >= 1 else None
+
+
+def _projected(last: int, printed: int, width: int) -> str:
+    """Describe the LSTMs with a projection that have a count, the first three; a table does not tell which it is."""
+    found = []
+    for layers, both, bias in itertools.product(range(1, MAX_LAYERS + 1), (False, True), ("double", "none")):
+        formula = architecture("lstm_projected", bias, layers, both).parameters()
+        given = {"D": width, "L": layers, "P": last // (1 + both)}
+        at = formula.at(**{name: given[name] for name in formula.names if name in given})
+        constant, slope, _ = coefficients(at, "H")
+        hidden, rest = divmod(printed - constant, slope)
+        if last % (1 + both) == rest == 0 and hidden > given["P"]:
+            stack = f"{f', {layers} layers' if layers > 1 else ''}{', two directions' if both else ''}"
+            found.append(f"H = {hidden}, P = {given['P']}{stack}, bias rule '{bias}'")
+    more = f"; or {len(found) - 3} more" if len(found) > 3 else ""
+    return f"lstm_projected, D = {width}: {'; or '.join(found[:3])}{more}" if found else ""
 
 
 def _usual(candidates: list[tuple[Option, int, int, bool]], width: int) -> int | None:

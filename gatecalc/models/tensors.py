@@ -86,9 +86,12 @@ def check_shape(extents: Any) -> tuple[int, ...]:
 
 
 def array(data: bytes, shape: tuple[int, ...], dtype: str) -> Any:
-    """Return the NumPy array of little-endian bytes."""
+    """Return the NumPy array of little-endian bytes; bfloat16 becomes float32, whose upper half it is."""
     import numpy
 
-    if dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    if dtype == "bfloat16":
+        upper = numpy.frombuffer(data, "<u2").astype(numpy.uint32) << 16
+        return upper.view(numpy.float32).reshape(shape)
+    if dtype in ("float8_e4m3fn", "float8_e5m2"):
         raise GatecalcError(f"dtype: NumPy has no {dtype}", help="export the weights as float32")
     return numpy.frombuffer(data, numpy.dtype(dtype).newbyteorder("<")).reshape(shape).astype(dtype)

@@ -18,7 +18,7 @@ from typing import Any
 from gatecalc.cell import cell as load_cell
 from gatecalc.cell import is_bias
 from gatecalc.counts.layouts import Block, Row, Tensor, framework
-from gatecalc.errors import GatecalcError, Place, shorten
+from gatecalc.errors import GatecalcError, Place, closest, shorten
 from gatecalc.models.artefacts import SAFETENSORS, read
 from gatecalc.models.recognise import Unit, units
 from gatecalc.record import Record
@@ -36,6 +36,7 @@ class Converted(Record):
         cell, target_cell: The cells; they differ where one is the other with z counted the other way.
         layer, layers, directions: What was converted.
         tensors: {name: shape} as written.
+        dtype: The type of the numbers, as written.
         exact: Whether every number is the same, or its negative: nothing was rounded.
         notes: What was done that one should know.
         arrays: {name: array}.
@@ -51,6 +52,7 @@ class Converted(Record):
     layers: int
     directions: int
     tensors: dict[str, list[int]]
+    dtype: str
     exact: bool
     notes: list[str]
 
@@ -65,23 +67,30 @@ def convert(
     prefix: str | None = None,
     layer: str | None = None,
     forget_bias: float | None = None,
+    dtype: str | None = None,
 ) -> Converted:
     """Convert the weights of one layer, of any number of layers and directions, and write them.
 
     Args:
-        source: A model file: ``.npz``, ``.safetensors``, PyTorch's or ONNX's.
-        target: The file to write, ``.npz`` or ``.safetensors``, or ``.onnx`` for one ONNX layer; None to write nothing.
+        source: A model file: ``.npz``, ``.safetensors``, PyTorch's, ONNX's or Keras's.
+        target: The file to write, ``.npz`` or ``.safetensors``, or ``.onnx`` where that is the layout; None for none.
         to: The framework whose layout is wanted.
         where: The framework of the source, where its names do not tell.
         cell: The cell, where the names and shapes do not tell (tanh or relu).
         prefix: Which layer of the file, where it has several.
         layer: The target's own name of the layer, where several compute the cell.
         forget_bias: What the source adds to its stored forget bias when it runs, where that is not its default.
+        dtype: The type of the numbers to write, one of :data:`DTYPES`; the source's by default, float32 for bfloat16,
+            which NumPy does not have.
 
     Raises:
-        GatecalcError: For a file that holds no such layer, and for layers that do not compute the same function.
+        GatecalcError: For a file that holds no such layer, for layers that do not compute the same function, and for a
+            type in which a number would be rounded.
     """
     arrays, result = converted(source, to, where=where, cell=cell, prefix=prefix, layer=layer, forget_bias=forget_bias)
+    if dtype is not None:
+        arrays = {name: _as_type(name, array, dtype) for name, array in arrays.items()}
+        result = result._replace(dtype=dtype, notes=[note for note in result.notes if note != _WIDENED])
     if target is not None:
         if os.path.abspath(target) == os.path.abspath(source):
             raise GatecalcError("file: the target is the source", Place(target), "give another path")
@@ -118,6 +127,8 @@ def converted(
     layers, directions = 1 + max(unit.layer for unit in chosen), 1 + max(unit.direction for unit in chosen)
     parts: dict[str, Any] = {}
     rounded = False
+    if any(tensor.dtype == "bfloat16" for unit in chosen for tensor in unit.tensors.values()):
+        notes.append(_WIDENED)
     for unit in chosen:
         try:
             values = extract(unit)
@@ -147,10 +158,36 @@ def converted(
         layers=layers,
         directions=directions,
         tensors={tensor: list(array.shape) for tensor, array in parts.items()},
+        dtype=next(iter(parts.values())).dtype.name,
         exact=not rounded,
         notes=list(dict.fromkeys(notes)),
     )
     return parts, result
+
+
+_WIDENED = "bfloat16 is written as float32, which holds each of its numbers: --dtype bfloat16 writes it as it is"
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+
+
+def _as_type(name: str, array: Any, dtype: str) -> Any:
+    """Return an array of numbers of a type; bfloat16 stays float32 here. Refuse to round."""
+    import numpy
+
+    if dtype not in DTYPES:
+        raise GatecalcError(
+            f"dtype: unknown '{shorten(dtype)}'{closest(dtype, DTYPES)}", help=f"it is one of {', '.join(DTYPES)}"
+        )
+    with numpy.errstate(over="ignore"):
+        cast = array.astype("float32" if dtype == "bfloat16" else dtype)
+    lost = (cast != array) & ~numpy.isnan(array)
+    if dtype == "bfloat16":
+        lost |= cast.view(numpy.uint32) & 0xFFFF != 0
+    if lost.any():
+        raise GatecalcError(
+            f"dtype: {int(lost.sum()):,} of the {array.size:,} numbers of {name} are no {dtype}, and would be rounded",
+            help="leave --dtype out",
+        )
+    return cast
 
 
 def _with_forget_bias(row: Row, forget_bias: float) -> Row:
@@ -395,14 +432,19 @@ def _reason(source: str, target: str) -> str:
 
 
 def write(path: str, arrays: dict[str, Any], what: Converted | None = None) -> None:
-    """Write named arrays as ``.npz`` or ``.safetensors``, or a converted layer as ``.onnx``; whole or not at all."""
+    """Write named arrays as ``.npz`` or ``.safetensors``, or converted layers as ``.onnx``; whole or not at all."""
     import numpy
 
     kind = os.path.splitext(path)[1]
+    halved = what is not None and what.dtype == "bfloat16"
+    if halved and kind in (".npz", ".onnx"):
+        raise GatecalcError(
+            f"file: '{shorten(path)}' cannot be written in bfloat16", help="end its name in .safetensors"
+        )
     if kind == ".onnx" and what is not None:
         data = _onnx(path, arrays, what)
     elif kind == ".safetensors":
-        data = _safetensors(arrays)
+        data = _safetensors(arrays, halved)
     elif kind == ".npz":
         buffer = io.BytesIO()
         numpy.savez(buffer, **arrays)
@@ -425,28 +467,37 @@ def write(path: str, arrays: dict[str, Any], what: Converted | None = None) -> N
 
 
 def _onnx(path: str, arrays: dict[str, Any], what: Converted) -> bytes:
-    if what.target_framework != "onnx" or what.layers > 1:
+    if what.target_framework != "onnx":
         raise GatecalcError(
-            f"file: '{shorten(path)}' would hold {what.layers} layers of {what.target_framework}",
-            help="an .onnx file is written of one layer, with --to onnx; end the name in .npz or .safetensors",
+            f"file: '{shorten(path)}' would hold layers of {what.target_framework}",
+            help="an .onnx file is written with --to onnx; end the name in .npz or .safetensors",
         )
     from gatecalc.models.onnxfile import model_of
 
-    return model_of(what.target_cell, arrays, arrays["R"].shape[2], what.directions)
+    layers: list[dict[str, Any]] = [{} for _ in range(what.layers)]
+    for name, array in arrays.items():  # l0/W, or W of the only layer
+        layer, _, role = name.rpartition("/")
+        layers[int(layer.removeprefix("l") or 0)][role] = array
+    return model_of(what.target_cell, layers)
 
 
-def _safetensors(arrays: dict[str, Any]) -> bytes:
+def _safetensors(arrays: dict[str, Any], halved: bool = False) -> bytes:
+    """Return the bytes of a .safetensors file; of float32 only the upper halves, which are bfloat16, if so wanted."""
     kinds = {dtype: kind for kind, dtype in SAFETENSORS.items()}
     header: dict[str, Any] = {}
-    data = b""
+    data = []
+    length = 0
     for name, array in arrays.items():
-        raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
+        kind = "BF16" if halved else kinds[array.dtype.name]
+        if halved:
+            array = (array.view("uint32") >> 16).astype("uint16")
+        data.append(array.astype(array.dtype.newbyteorder("<")).tobytes())
         header[name] = {
-            "dtype": kinds[array.dtype.name],
+            "dtype": kind,
             "shape": list(array.shape),
-            "data_offsets": [len(data), len(data) + len(raw)],
+            "data_offsets": [length, length + len(data[-1])],
         }
-        data += raw
+        length += len(data[-1])
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
+    return struct.pack("<Q", len(text)) + text + b"".join(data)
