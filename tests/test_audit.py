@@ -15,7 +15,7 @@ import pytest
 
 from gatecalc import GatecalcError
 from gatecalc.counts.layouts import layout
-from gatecalc.models.artefacts import read
+from gatecalc.models.artefacts import BINARY, read
 from gatecalc.models.audit import audit
 from gatecalc.models.weights import write
 from tests.test_counting_commands import run
@@ -251,6 +251,15 @@ def test_a_broken_or_hostile_file_is_one_error_and_nothing_runs(
     assert len(err.splitlines()) == 2
     assert err.splitlines()[1].startswith("help: ")
     assert not Path("harm-was-done").exists()
+
+
+@pytest.mark.parametrize("ending", BINARY)
+def test_text_under_the_name_of_a_model_file_is_no_table(tmp_path: Path, ending: str) -> None:
+    """As two bytes that are left of a download."""
+    path = tmp_path / f"model{ending}"
+    path.write_bytes(b"PK")
+    with pytest.raises(GatecalcError, match="cut short or damaged, or no such file as its name says"):
+        read(str(path))
 
 
 def test_a_name_that_a_pickle_calls_is_in_the_error(tmp_path: Path) -> None:

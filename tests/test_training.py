@@ -29,6 +29,9 @@ RNN = {"W": 0.5, "U": 0.5, "V": 0.5}
 LSTM = {"W_f": 0.5, "W_i": 0.5, "W_g": 0.5, "W_o": 0.5, "V": 0.5}
 
 
+RAISE: dict[str, Any] = {"catch_exceptions": False, "standalone_mode": False}
+
+
 def options(values: dict[str, Any]) -> list[str]:
     return [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
 
@@ -389,6 +392,28 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("option", ["--save", "--csv", "--plot"])
+@pytest.mark.parametrize(
+    ("place", "reason"), [("nowhere/run.png", "no such file or directory"), ("", "is a directory")]
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, place: str, reason: str
+) -> None:
+    """A run of hours is not lost at its end."""
+    monkeypatch.setattr(Trainer, "run", lambda *_: pytest.fail("it has run"))
+    path = tmp_path / place
+    with pytest.raises(GatecalcError, match=f"cannot write it: {reason}"):
+        CliRunner().invoke(gatecalc, ["train", "remember-first", option, str(path)], **RAISE)
+
+
+def test_a_picture_of_another_kind_is_refused_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an ending that is no picture's."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    monkeypatch.setattr(Trainer, "run", lambda *_: pytest.fail("it has run"))
+    with pytest.raises(GatecalcError, match="it is no kind of picture"):
+        CliRunner().invoke(gatecalc, ["train", "remember-first", "--plot", str(tmp_path / "run.txt")], **RAISE)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -420,7 +445,7 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
 def test_bad_input_is_one_clear_error(arguments: list[str], message: str) -> None:
     """What is wrong, and the closest known name."""
     with pytest.raises(GatecalcError) as error:
-        CliRunner().invoke(gatecalc, ["train", *arguments], catch_exceptions=False, standalone_mode=False)
+        CliRunner().invoke(gatecalc, ["train", *arguments], **RAISE)
     assert error.value.message == message
 
 

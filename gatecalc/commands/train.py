@@ -89,6 +89,8 @@ def command(
     It has learned at the first pass, from 1, whose loss, before its step, is below the threshold.
     """
     from gatecalc.cell import cell as find_cell
+    from gatecalc.networks.plot import check as check_picture
+    from gatecalc.networks.saved import check_writable
     from gatecalc.networks.sweep import sweep
     from gatecalc.networks.tasks import task as find_task
     from gatecalc.networks.training import Options
@@ -107,6 +109,10 @@ def command(
             f"option: --every, --plot, --save and --resume are for one run, and this is {runs}",
             help="give one length and one value of each setting",
         )
+    for path in filter(None, (csv_path, plot_path, save)):
+        check_writable(path)
+    if plot_path:
+        check_picture(plot_path)
     passes = chosen.passes or find_task(task, chosen.loss).passes
     if runs > 1:
         with _progress(passes * len(steps)) as report:
@@ -247,17 +253,15 @@ def _text(result: Any, task: Any) -> str:
 
 
 def _write_csv(path: str | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    from gatecalc.networks.saved import unwritable
+
     if path is None:
         return
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([columns, *rows])
     except OSError as error:
-        raise GatecalcError(
-            f"file: cannot write it: {(error.strerror or 'error').lower()}",
-            Place(path),
-            "give a path in a folder that exists",
-        ) from None
+        raise unwritable(path, error) from None
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from gatecalc.models.onnxfile import Node
 from gatecalc.models.tensors import DAMAGE, MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
 from gatecalc.record import Record
 
+BINARY = (".keras", ".h5", ".hdf5", ".onnx", ".safetensors", ".npz", ".pt", ".pth")  # what is never a pasted table
+
 
 class Artefact(Record):
     """What a file holds.
@@ -76,6 +78,8 @@ def read(path: str) -> Artefact:
             )
         text = _text(path, size)
         if text is not None:
+            if text.kind == "text" and path.lower().endswith(BINARY):
+                raise _broken(path, "it is cut short or damaged, or no such file as its name says", "export it again")
             return text
         return Artefact(path, "onnx", *onnxfile.model(path))
     except GatecalcError as error:

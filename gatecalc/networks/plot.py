@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from gatecalc.errors import GatecalcError
+from gatecalc.errors import GatecalcError, Place
+from gatecalc.networks import saved
 from gatecalc.networks.training import Trained, Trainer
+
+ENDINGS = (".png", ".svg", ".pdf")
 
 
 class Watch:
@@ -29,19 +33,32 @@ class Watch:
             self.sizes = np.sqrt(np.square(delta).sum(axis=(0, 1, 3)))[::-1].tolist()
 
 
+def check(path: str) -> None:
+    """Refuse, before a run, a picture that could not be drawn after it.
+
+    Raises:
+        GatecalcError: Without matplotlib, and for a file of another kind.
+    """
+    if find_spec("matplotlib") is None:
+        raise GatecalcError(
+            "option: --plot needs matplotlib, which is not installed", help="pip install 'gatecalc[plot]'"
+        )
+    if not path.lower().endswith(ENDINGS):
+        raise GatecalcError(
+            "file: it is no kind of picture", Place(path), "give a path that ends in .png, .svg or .pdf"
+        )
+
+
 def plot(run: Trained, watch: Watch, path: str) -> None:
     """Write the three pictures to a file; its ending tells the format.
 
     Raises:
         GatecalcError: Without matplotlib, and for a file that cannot be written.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise GatecalcError(
-            "option: --plot needs matplotlib, which is not installed", help="pip install 'gatecalc[plot]'"
-        ) from None
+    check(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes: Any = figure.subplots(1, 3)
@@ -58,8 +75,5 @@ def plot(run: Trained, watch: Watch, path: str) -> None:
         axes[2].set_yscale("log")
     try:
         figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise GatecalcError(
-            f"file: cannot write the plot: {str(error).lower()[:120]}",
-            help="give a path that ends in .png, .svg or .pdf",
-        ) from None
+    except OSError as error:
+        raise saved.unwritable(path, error) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -18,6 +19,30 @@ from gatecalc.errors import GatecalcError, Place
 Array = npt.NDArray[Any]
 
 
+def unwritable(path: str, error: OSError) -> GatecalcError:
+    """Return what is said of a file that cannot be written."""
+    reason = (error.strerror or "error").lower()
+    return GatecalcError(f"file: cannot write it: {reason}", Place(path), "give a path in a folder that exists")
+
+
+def check_writable(path: str) -> None:
+    """Refuse, before the work, a file that could not be written after it; an older one stays as it is.
+
+    Raises:
+        GatecalcError: For a folder that is not there or may not be written in, or a path that is a folder itself.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        number = errno.EISDIR
+    elif not os.path.isdir(folder):
+        number = errno.ENOENT
+    elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        number = errno.EACCES
+    else:
+        return
+    raise unwritable(path, OSError(number, os.strerror(number)))
+
+
 def write(path: str, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
     """Write arrays, and what they are about as JSON; an older file is replaced only once the new one is complete."""
     everything = {**arrays, "about": np.array(json.dumps(about))}
@@ -25,10 +50,7 @@ def write(path: str, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> N
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
     except OSError as error:
-        reason = (error.strerror or "error").lower()
-        raise GatecalcError(
-            f"file: cannot write it: {reason}", Place(path), "give a path in a folder that exists"
-        ) from None
+        raise unwritable(path, error) from None
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **everything)  # type: ignore[arg-type]
