@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatecalc import GatecalcError, count, fair_width
-from gatecalc.cell import built_in, cell
+from gatecalc.cell import built_in, cell, parse_cell
 from gatecalc.counts.counting import BYTES
-from gatecalc.counts.fair import At, Problem, comparison, exact_matches, fair, solve
+from gatecalc.counts.fair import At, Problem, comparison, exact_matches, fair, solve, solved
 
 CELLS = [name for name in built_in() if "P" not in cell(name).dimensions]
 
@@ -242,3 +242,30 @@ def test_a_printed_root_is_the_root_rounded(a: int, b: int, c: int, target: int)
     half = Fraction(1, 2_000_000)
     low, high = Fraction(root.decimal) - half, Fraction(root.decimal) + half
     assert a * low**2 + b * low + c <= target <= a * high**2 + b * high + c
+
+
+TWO_WIDTHS = """
+f = sigmoid(W_f @ x + U_f @ h_prev + b_f)
+c = f * c_prev + (1 - f) * tanh(W_g @ x + U_g @ h_prev + b_g)
+h = W_p @ tanh(c) + W_k @ x
+"""
+
+
+def test_a_cell_s_further_widths_are_given_by_name() -> None:
+    """On either side; the other cell, which has no such width, is counted without it."""
+    own = parse_cell(TWO_WIDTHS)
+    assert "H2" in own.dimensions
+    of_own = solved(Problem(3, widths={"H2": 2}), own, (cell("lstm"), 5))
+    assert of_own.below is not None
+    assert of_own.below.value == count(own, 3, of_own.below.width, widths={"H2": 2}).parameters
+    of_lstm = solved(Problem(3, widths={"H2": 2}), cell("lstm"), (own, 5))
+    assert of_lstm.target == count(own, 3, 5, widths={"H2": 2}).parameters
+    with pytest.raises(GatecalcError, match="'H3' is no further width of cell or lstm"):
+        solved(Problem(3, widths={"H3": 2}), own, (cell("lstm"), 5))
+    with pytest.raises(GatecalcError, match="'H2' is no further width of any of these cells"):
+        comparison(Problem(3, widths={"H2": 2}), (cell("lstm"), 5))
+    with pytest.raises(GatecalcError, match="'D' is no further width") as error:
+        solved(Problem(3, widths={"D": 2}), own, (cell("lstm"), 5))
+    assert error.value.help == "leave it out, or give --input"
+    with pytest.raises(GatecalcError, match="has a width H2, which is not given"):
+        solved(Problem(3), own, (cell("lstm"), 5))

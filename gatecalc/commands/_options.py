@@ -48,6 +48,9 @@ projection_option = click.option("--projection", type=WHOLE, metavar="P", help="
 bias_option = click.option("--bias", metavar="RULE", default="single", help="single, double (as in PyTorch) or none.")
 layers_option = click.option("--layers", type=WHOLE, metavar="L", default=1, help="Layers, each reading the one below.")
 bidirectional_option = click.option("--bidirectional", is_flag=True, help="Read the sequence in both directions.")
+set_option = click.option(
+    "--set", "widths", multiple=True, metavar="NAME=WIDTH", help="Another width of a cell that has one."
+)
 
 around_options = options(
     click.option("--initial", is_flag=True, help="Initial states are trained."),

@@ -20,7 +20,7 @@ from gatecalc.report import format_option, print_json, table
 @shared.projection_option
 @shared.around_options
 @shared.totals_options
-@click.option("--set", "widths", multiple=True, metavar="NAME=WIDTH", help="Another width of a cell that has one.")
+@shared.set_option
 @format_option()
 def command(format: str, cell: str, widths: tuple[str, ...], **given: Any) -> None:
     """Count a network of one cell: a built-in name, a .cell file, or - for standard input.

@@ -40,9 +40,16 @@ BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 @shared.bidirectional_option
 @click.option("--projection", type=shared.WHOLE, metavar="P", help="P of the cells that have one.")
 @shared.around_options
+@shared.set_option
 @format_option()
 def command(
-    format: str, cells: tuple[str, ...], budget: str | None, every: bool, width: str | None, **given: Any
+    format: str,
+    cells: tuple[str, ...],
+    budget: str | None,
+    every: bool,
+    width: str | None,
+    widths: tuple[str, ...],
+    **given: Any,
 ) -> None:
     """Find the width of CELL at which it costs what REFERENCE costs at WIDTH, or what a budget allows.
 
@@ -61,7 +68,7 @@ def command(
     from gatecalc.cell import cell
     from gatecalc.counts import fair
 
-    problem = fair.Problem(**given)
+    problem = fair.Problem(**given, widths=shared.settings(widths))
     target: Any = None
     if budget is not None:
         target, in_bytes = _budget(budget)

@@ -6,6 +6,7 @@ found with :func:`math.isqrt`, and either it is a whole number or the two widths
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import gcd, isqrt
 
 from gatecalc.cell import Cell, built_in, cell
@@ -95,6 +96,7 @@ class Problem(Record):
         reference_bias: The bias rule of the reference, where it is another one.
         dtype: The type of the numbers where bytes are matched; None where numbers are.
         steps, batch: What MACs and stored numbers are of: T steps of N sequences.
+        widths: Further widths of the cells that have them, {"H2": 7}.
     """
 
     input: int | None = None
@@ -114,6 +116,7 @@ class Problem(Record):
     dtype: str | None = None
     steps: int = 1
     batch: int = 1
+    widths: Mapping[str, int] | None = None
 
     @property
     def unit(self) -> int:
@@ -160,6 +163,7 @@ class Problem(Record):
             "P": self.projection,
             "V": self.embedding,
             "K": self.readout,
+            **{name: width for name, width in (self.widths or {}).items() if name in of.dimensions},
             **more,
         }
         if "P" not in of.dimensions:
@@ -194,6 +198,7 @@ def fair_width(
     dtype: str | None = None,
     steps: int = 1,
     batch: int = 1,
+    widths: Mapping[str, int] | None = None,
 ) -> Fair:
     """Find the width at which a network of a cell costs exactly a target, or the two widths around it.
 
@@ -206,6 +211,7 @@ def fair_width(
         reference_bias: The bias rule of a reference that is counted as another framework stores it.
         dtype: The type of the numbers, where the budget is in bytes.
         steps, batch: T and N, where MACs or stored numbers are those of N sequences of T steps.
+        widths: Further widths of the cells that have them, ``{"H2": 7}``.
 
     Raises:
         GatecalcError: For a target below the smallest such network, and for widths that are missing or impossible.
@@ -236,6 +242,7 @@ def fair_width(
         dtype,
         steps,
         batch,
+        widths,
     )
     return solved(problem, cell(of), target)
 
@@ -259,7 +266,7 @@ def solved(problem: Problem, of: Cell, target: int | str | tuple[Cell, int]) -> 
         GatecalcError: As :func:`fair_width`, and for a projection that no cell has.
     """
     target = parse_reference(target) if isinstance(target, str) else target
-    _check_projection(problem, of, *(target[:1] if isinstance(target, tuple) else ()))
+    _check_widths(problem, of, *(target[:1] if isinstance(target, tuple) else ()))
     return _solved(problem, of, target)
 
 
@@ -268,7 +275,13 @@ def _least(problem: Problem, of: Cell) -> int:
     return 1 + (problem.projection or 0) if "P" in of.dimensions else 1
 
 
-def _check_projection(problem: Problem, *cells: Cell) -> None:
+def _check_widths(problem: Problem, *cells: Cell) -> None:
+    """Refuse widths that no cell has."""
+    for name in problem.widths or ():
+        if name in WIDTHS or not any(name in of.dimensions for of in cells):
+            names = " or ".join(dict.fromkeys(of.name for of in cells)) if len(cells) < 3 else "any of these cells"
+            option = f"leave it out, or give --{WIDTHS[name]}" if name in WIDTHS else "leave it out"
+            raise GatecalcError(f"width: '{name[:40]}' is no further width of {names}", help=option)
     if problem.projection is not None and not any("P" in of.dimensions for of in cells):
         names = " or ".join(dict.fromkeys(of.name for of in reversed(cells)))
         raise GatecalcError(
@@ -429,7 +442,7 @@ def exact_matches(problem: Problem, reference: Cell, of: Cell, first: int, last:
 
     Whole-number arithmetic on the coefficients alone, about a microsecond for each width.
     """
-    _check_projection(problem, reference, of)
+    _check_widths(problem, reference, of)
     letter = LETTERS[problem.solve]
     r0, r1, r2 = coefficients(problem.of_reference().formula(reference, "H"), "H")
     c, b, a = coefficients(problem.formula(of, letter), letter)
@@ -477,8 +490,9 @@ def comparison(problem: Problem, target: int | tuple[Cell, int]) -> list[Compari
     Cells that need a projection are left out without one, and so are those of which even the smallest is too large.
     """
     found = []
-    for name in built_in():
-        of = cell(name)
+    cells = [cell(name) for name in built_in()]
+    _check_widths(problem, *cells, *(target[:1] if isinstance(target, tuple) else ()))
+    for of in cells:
         if "P" in of.dimensions and problem.projection is None and problem.solve != "projection":
             continue
         try:
@@ -493,7 +507,7 @@ def comparison(problem: Problem, target: int | tuple[Cell, int]) -> list[Compari
         costs = [
             numbers._replace(match=match).formula(of, fair.solve)(**{fair.solve: at.width}) for match in QUANTITIES
         ]
-        found.append(Comparison(name, fair.solve, fair.target, at.width, at.value, fair.exact, *costs))
+        found.append(Comparison(of.name, fair.solve, fair.target, at.width, at.value, fair.exact, *costs))
     if not found:
         raise GatecalcError("budget: no built-in cell is so small", help="take a larger budget")
     return found
