@@ -97,6 +97,19 @@ def test_runs_of_different_lengths_are_as_each_would_be_alone(task_name: str, na
             assert np.array(value) == pytest.approx(np.array((other.weights or {})[weight]), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("task_name", ["remember-first", "information"])
+def test_a_long_run_that_overflows_leaves_the_short_ones_alone(task_name: str) -> None:
+    """3 to the 1000th is no float64, and what a short run computes after its end is not its own."""
+    values = {"W": 1.0, "U": 3.0} | ({"V": 0.01} if task_name == "remember-first" else {})
+    options = {"rate": 1e-4, "passes": 5}
+    found = sweep(task_name, "rnn_relu", [5, 1000], {key: [value] for key, value in values.items()}, Options(**options))
+    alone = train(task_name, "rnn_relu", 5, **values, **options)
+    assert alone.diverged is None
+    assert found.runs[0].losses == pytest.approx(alone.losses, rel=1e-12)
+    assert found.runs[0].first_gradient == pytest.approx(alone.first_gradient, rel=1e-12)
+    assert found.rows[1][1:] == [None, 1, None]
+
+
 def test_which_runs_may_be_one_batch() -> None:
     """Small ones that are read at their ends alone, with as many sequences each."""
     options = Options()
