@@ -247,6 +247,32 @@ def test_truncated_backpropagation_carries_states_and_cuts_gradients() -> None:
     assert train("next-character", "lstm", 1, window=3, **shared).losses != whole.losses
 
 
+@pytest.mark.parametrize("window", [1, 4, 5, 7, 12])
+def test_windows_of_ragged_sequences_count_each_step_once(window: int, tmp_path: Path) -> None:
+    """At rate 0 the loss is that of one window; what stands after a sequence's end is not read."""
+    generator = np.random.default_rng(0)
+    lengths = np.array([3, 7, 10])
+    x, y = generator.normal(size=(12, 3, 2)), generator.normal(size=(12, 3, 1))
+    path = str(tmp_path / "ragged.npz")
+    np.savez(path, x=x, y=y, lengths=lengths)
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 2, "rate": 0.0}
+    expected = train(path, "lstm", **common).loss
+    assert train(path, "lstm", window=window, **common).loss == pytest.approx(expected, rel=1e-12)
+    ended = np.arange(12)[:, None, None] >= lengths[:, None]
+    np.savez(path, x=np.where(ended, 9.0, x), y=np.where(ended, 9.0, y), lengths=lengths)
+    moved = train(path, "lstm", window=window, **common | {"rate": 0.1, "optimiser": "adam"})
+    np.savez(path, x=x, y=y, lengths=lengths)
+    assert moved == train(path, "lstm", window=window, **common | {"rate": 0.1, "optimiser": "adam"})
+
+
+def test_windows_go_with_dropout_and_not_with_a_second_direction() -> None:
+    """Each window draws masks of its own, the last and shorter one too."""
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 3, "text": "hello world", "window": 3}
+    assert train("next-character", "lstm", layers=2, dropout=0.3, **common).diverged is None
+    with pytest.raises(GatecalcError, match="a window hands its last states to the next"):
+        train("next-character", "lstm", bidirectional=True, **common)
+
+
 def test_own_data_is_read_from_a_file(tmp_path: Path) -> None:
     """With the length of each sequence; what stands behind a sequence's end does not matter."""
     generator = np.random.default_rng(0)

@@ -262,8 +262,8 @@ class Trainer:
         """Compute the loss of each run, and all gradients."""
         network, loss = self.network, self.loss
         steps = slice(None) if windowed is None else windowed
-        x = self._x[:, :, steps]
-        outputs = network.run(x, self._states, self._lengths, self._dropout)
+        x, lengths = self._x[:, :, steps], self._lengths_in(windowed)
+        outputs = network.run(x, self._states, lengths, self._dropout)
         target = self._target
         stateful = network.cell.states and network._weights[0].plan.output in network.cell.states
         if self.data.every:
@@ -281,7 +281,7 @@ class Trainer:
         y = y.transpose(0, 2, 1, 3)  # (settings, outputs, T or 1, N)
         wanted = target if target is None or self.data.every else target[..., None, :]
         value, gradient = loss.value(y, wanted), loss.gradient(y, wanted)
-        weight, counted = self._weights_of_positions(value.shape[1:])
+        weight, counted = self._weights_of_positions(value.shape[1:], lengths)
         value = np.add.reduce(value if weight is None else value * weight, axis=(1, 2)) / counted
         gradient = gradient * (weight / counted) if weight is not None else gradient / counted
         gradient = gradient.transpose(0, 2, 1, 3)
@@ -304,11 +304,27 @@ class Trainer:
             network.run_back(given)
         return np.asarray(value)
 
-    def _weights_of_positions(self, shape: tuple[int, ...]) -> tuple[Array | None, float]:
+    def _lengths_in(self, window: slice | None) -> Array | None:
+        """Return how many steps of a window each sequence has; None where all have all of them."""
+        if self._lengths is None or window is None:
+            return self._lengths
+        inside: Array = np.clip(self._lengths - window.start, 0, window.stop - window.start)
+        return inside
+
+    def _share(self, window: slice | None) -> float:
+        """Return the share of all positions that lie in a window."""
+        if window is None:
+            return 1.0
+        own, lengths = self._lengths_in(window), self._lengths
+        if own is None or lengths is None:
+            return (window.stop - window.start) / self._x.shape[2]
+        return int(own.sum()) / int(lengths.sum())
+
+    def _weights_of_positions(self, shape: tuple[int, ...], lengths: Array | None) -> tuple[Array | None, float]:
         """Return what counts of the positions (steps, sequences), and how many do: none after a sequence's end."""
-        if self._lengths is None or not self.data.every:
+        if lengths is None or not self.data.every:
             return None, float(shape[0] * shape[1])
-        weight = (np.arange(shape[0])[:, None] < np.asarray(self._lengths)).astype(self.network.dtype)
+        weight = (np.arange(shape[0])[:, None] < lengths).astype(self.network.dtype)
         return weight, float(weight.sum())
 
     def _last(self, outputs: Array, stateful: bool) -> Array:
@@ -329,9 +345,14 @@ class Trainer:
 
     def _windows(self) -> list[slice | None]:
         """Return the windows of truncated backpropagation."""
-        size, steps = self.options.window, self._x.shape[2]
+        size, steps = self.options.window, self._x.shape[2] if self._lengths is None else int(self._lengths.max())
         if size is None or size >= steps:
             return [None]
+        if self.options.bidirectional:
+            raise GatecalcError(
+                "option: a window hands its last states to the next, and what reads from the end has none to hand",
+                help="leave --window or --bidirectional out",
+            )
         if not self.data.every:
             raise GatecalcError(
                 f"option: '{self.task.name}' is read at its last step only, so that windows before it learn nothing",
@@ -375,13 +396,12 @@ class Trainer:
         if self.passes and self.task.fresh:
             self.data = draw(self.task, self.length, self.generator, self.options.text)
             self._give()
-        if self._dropout is not None:
-            self._dropout.renew()
         windows = self._windows()
         self._states, total = None, np.zeros(len(self.running))
         for number, window in enumerate(windows):
-            share = 1.0 if window is None else (window.stop - window.start) / self._x.shape[2]
-            total += share * self.evaluate(window)
+            if self._dropout is not None:
+                self._dropout.renew()
+            total += self._share(window) * self.evaluate(window)
             if not self.first:
                 self.first = [self._named(self.gradients, position) for position in range(len(self.running))]
             if number < len(windows) - 1:
