@@ -78,6 +78,18 @@ def test_a_sweep_is_its_runs_one_by_one() -> None:
         assert each.weights == pytest.approx(alone.weights, rel=1e-12)
 
 
+def test_a_sweep_with_dropout_is_its_runs_one_by_one() -> None:
+    """Each has the masks that it would have alone, also after another has learned."""
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "layers": 2, "dropout": 0.3, "passes": 8}
+    lone = [train("count-bits", "lstm", 5, b_f=value, **common) for value in (0, 1)]
+    common["threshold"] = min(lone[0].losses[2:5]) * (1 + 1e-9)
+    found = sweep("count-bits", "lstm", [5], {"b_f": [0, 1]}, Options(**common))
+    lone = [train("count-bits", "lstm", 5, b_f=value, **common) for value in (0, 1)]
+    assert {run.passes for run in lone} != {8}
+    for run, alone in zip(found.runs, lone):
+        assert run.losses == pytest.approx(alone.losses, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", built_in())
 @pytest.mark.parametrize("task_name", ["remember-first", "information", "count-bits", "adding"])
 def test_runs_of_different_lengths_are_as_each_would_be_alone(task_name: str, name: str) -> None:

@@ -382,7 +382,10 @@ class Network:
 
 
 class Dropout:
-    """Masks between layers, drawn anew for each pass: what is kept is scaled, so that its mean stays."""
+    """Masks between layers, drawn anew for each pass: what is kept is scaled, so that its mean stays.
+
+    Settings that run at once have the same masks, as each would have alone.
+    """
 
     def __init__(self, share: float, generator: np.random.Generator) -> None:
         if not 0 <= share < 1:
@@ -399,7 +402,8 @@ class Dropout:
 
     def mask(self, layer: int, shape: tuple[int, ...], dtype: Any) -> Array:
         if layer not in self._masks:
-            self._masks[layer] = ((self.generator.random(shape) >= self.share) / (1 - self.share)).astype(dtype)
+            kept = self.generator.random((1, *shape[1:])) >= self.share
+            self._masks[layer] = (kept / (1 - self.share)).astype(dtype)
         return self._masks[layer]
 
 
