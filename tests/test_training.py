@@ -225,6 +225,32 @@ def test_a_run_that_has_learned_is_resumed_as_it_stands(tmp_path: Path) -> None:
     assert train("remember-first", "rnn", 5, rate=0.5, resume=str(tmp_path / "run.npz"), **RNN) == first
 
 
+@pytest.mark.parametrize("further", [{"go_on": True}, {"threshold": 0.0001}], ids=str)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_run_that_has_learned_goes_on_as_if_it_had_never_stopped(
+    optimiser: str, further: dict[str, Any], tmp_path: Path
+) -> None:
+    """The step of the pass at which it stopped is made when it goes on."""
+    path, again = str(tmp_path / "run.npz"), str(tmp_path / "again.npz")
+    common: dict[str, Any] = {"W": 0.5, "U": 0.5, "V": 0.5, "rate": 0.1, "optimiser": optimiser}
+    whole = train("remember-first", "rnn", 5, passes=60, **common | further)
+    first = train("remember-first", "rnn", 5, passes=60, save=path, **common)
+    assert first.learned == first.passes < whole.passes
+    train("remember-first", "rnn", 5, passes=60, resume=path, save=again, **common)  # nothing is left to do
+    for saved in (path, again):
+        resumed = train("remember-first", "rnn", 5, passes=60, resume=saved, **common | further)
+        assert resumed == whole
+
+
+def test_a_run_that_has_diverged_is_resumed_as_it_stands(tmp_path: Path) -> None:
+    """At the pass at which it did."""
+    path = str(tmp_path / "run.npz")
+    common: dict[str, Any] = {"hidden": 4, "initial": "uniform", "rate": 1e200}
+    first = train("next-character", "rnn_relu", 5, save=path, **common)
+    assert first.diverged is not None
+    assert train("next-character", "rnn_relu", 5, resume=path, **common)._asdict() == first._asdict()
+
+
 def test_a_frozen_weight_keeps_its_value() -> None:
     """Its first gradient is told all the same."""
     found = train("remember-first", "lstm", 5, rate=0.3, b_f=2, passes=10, freeze=["b_f"], **LSTM)

@@ -317,7 +317,7 @@ class Trainer:
             return 1.0
         own, lengths = self._lengths_in(window), self._lengths
         if own is None or lengths is None:
-            return (window.stop - window.start) / self._x.shape[2]
+            return float((window.stop - window.start) / self._x.shape[2])
         return int(own.sum()) / int(lengths.sum())
 
     def _weights_of_positions(self, shape: tuple[int, ...], lengths: Array | None) -> tuple[Array | None, float]:
@@ -467,6 +467,8 @@ class Trainer:
             "values": self.network.values,
             "readout": self.readout_values,
             "losses": np.array(self.losses[0]),
+            "gradients": self.network.all_gradients,
+            "readout_gradients": self.readout_gradients,
         }
         for position, memory in enumerate(self.optimiser.memory):
             arrays |= {f"memory_{position}_{number}": array for number, array in enumerate(memory)}
@@ -474,6 +476,7 @@ class Trainer:
             "steps": self.optimiser.steps,
             "random": self.generator.bit_generator.state,
             "first": self.first,
+            "owed": bool(self.losses[0]) and not self.running,
         }
         saved.write(path, arrays, self._about() | state)
 
@@ -493,6 +496,8 @@ class Trainer:
                 )
         self.network.values[...] = arrays["values"]
         self.readout_values[...] = arrays["readout"]
+        self.network.all_gradients[...] = arrays["gradients"]
+        self.readout_gradients[...] = arrays["readout_gradients"]
         self.losses[0] = arrays["losses"].tolist()
         self.passes = len(self.losses[0])
         self.first = about["first"]
@@ -501,8 +506,11 @@ class Trainer:
         for position, memory in enumerate(self.optimiser.memory):
             for number, array in enumerate(memory):
                 array[...] = arrays[f"memory_{position}_{number}"]
-        if self.has_learned(0):
-            self.results[0], self.running = self.result(0, 0), []
+        diverged = bool(self.losses[0]) and not math.isfinite(self.losses[0][-1])
+        if diverged or self.has_learned(0):
+            self.results[0], self.running = self.result(0, 0, self.passes if diverged else None), []
+        elif about["owed"]:  # it had learned, so that the step of its last pass was not made
+            self._step()
 
     def _about(self) -> dict[str, Any]:
         """Return what a run is, as JSON gives it back."""
