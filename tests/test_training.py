@@ -251,6 +251,19 @@ def test_a_run_that_has_diverged_is_resumed_as_it_stands(tmp_path: Path) -> None
     assert train("next-character", "rnn_relu", 5, resume=path, **common)._asdict() == first._asdict()
 
 
+@pytest.mark.parametrize("damage", ["values", "losses", "gradients", "memory_0_0"])
+def test_a_saved_run_that_is_not_whole_is_refused(damage: str, tmp_path: Path) -> None:
+    """An array that is missing, or of another shape."""
+    path = str(tmp_path / "run.npz")
+    train("remember-first", "rnn", 5, passes=2, optimiser="adam", save=path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for change in ({}, {damage: np.zeros((7, 7, 7))}):
+        np.savez(path, **{key: value for key, value in arrays.items() if key != damage} | change)
+        with pytest.raises(GatecalcError, match="the saved run is not whole"):
+            train("remember-first", "rnn", 5, passes=3, optimiser="adam", resume=path)
+
+
 def test_a_frozen_weight_keeps_its_value() -> None:
     """Its first gradient is told all the same."""
     found = train("remember-first", "lstm", 5, rate=0.3, b_f=2, passes=10, freeze=["b_f"], **LSTM)

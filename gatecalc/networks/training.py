@@ -494,6 +494,14 @@ class Trainer:
                     Place(path),
                     "go on with the options of the saved run",
                 )
+        try:
+            self._restore(arrays, about)
+        except (KeyError, ValueError, TypeError):
+            raise GatecalcError(
+                "file: the saved run is not whole", Place(path), "give a file as --save wrote it"
+            ) from None
+
+    def _restore(self, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
         self.network.values[...] = arrays["values"]
         self.readout_values[...] = arrays["readout"]
         self.network.all_gradients[...] = arrays["gradients"]
