@@ -305,7 +305,7 @@ def test_windows_of_ragged_sequences_count_each_step_once(window: int, tmp_path:
     lengths = np.array([3, 7, 10])
     x, y = generator.normal(size=(12, 3, 2)), generator.normal(size=(12, 3, 1))
     path = str(tmp_path / "ragged.npz")
-    np.savez(path, x=x, y=y, lengths=lengths)
+    np.savez(path, x=x, y=y, lengths=lengths.astype(np.uint8))
     common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 2, "rate": 0.0}
     expected = train(path, "lstm", **common).loss
     assert train(path, "lstm", window=window, **common).loss == pytest.approx(expected, rel=1e-12)
@@ -322,6 +322,30 @@ def test_windows_go_with_dropout_and_not_with_a_second_direction() -> None:
     assert train("next-character", "lstm", layers=2, dropout=0.3, **common).diverged is None
     with pytest.raises(GatecalcError, match="a window hands its last states to the next"):
         train("next-character", "lstm", bidirectional=True, **common)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
+@pytest.mark.parametrize("output", ["h = tanh(c)", "h = tanh(c) + 0 * h_prev"], ids=["read", "carried"])
+def test_the_last_output_is_that_of_each_sequence_s_own_end(output: str, bidirectional: bool, tmp_path: Path) -> None:
+    """Whether the output is a state or not: a ragged batch is its sequences one by one, value and gradient."""
+    (tmp_path / "own.cell").write_text(
+        f'"""Of one\'s own."""\nf = sigmoid(W_f @ x + b_f)\nc = f * c_prev + (1 - f) * tanh(W_n @ x)\n{output}\n'
+    )
+    generator = np.random.default_rng(0)
+    x, y, lengths = generator.normal(size=(10, 3, 2)), generator.normal(size=(3, 1)), np.array([3, 7, 10])
+    path, one = str(tmp_path / "ragged.npz"), str(tmp_path / "one.npz")
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 1, "bidirectional": bidirectional}
+    alone = []
+    for number, length in enumerate(lengths):
+        np.savez(one, x=x[:length, number : number + 1], y=y[number : number + 1])
+        alone.append(train(one, str(tmp_path / "own.cell"), **common))
+    np.savez(path, x=x, y=y, lengths=lengths)
+    together = train(path, str(tmp_path / "own.cell"), **common)
+    assert together.loss == pytest.approx(np.mean([run.loss for run in alone]), rel=1e-12)
+    for name, gradient in together.first_gradient.items():
+        assert np.array(gradient) == pytest.approx(
+            np.mean([run.first_gradient[name] for run in alone], axis=0), rel=1e-9, abs=1e-12
+        )
 
 
 def test_own_data_is_read_from_a_file(tmp_path: Path) -> None:

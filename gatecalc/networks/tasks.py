@@ -273,6 +273,7 @@ def _own(path: str) -> Task:
     lengths = arrays.get("lengths")
     if lengths is not None:
         checked_lengths(lengths, x.shape[0], x.shape[1])
+        lengths = lengths.astype(np.int64)  # unsigned ones cannot be subtracted from
     every = y.ndim == 3
     data = Data(x.transpose(2, 0, 1), y.transpose(2, 0, 1) if every else y.T, every, lengths)
     return Task(path, "data of one's own", path, lambda length, generator, text: data, "half-square")

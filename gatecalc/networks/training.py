@@ -300,7 +300,7 @@ class Trainer:
             network.run_back(None, {network._weights[0].plan.output: self._to_states(back[:, 0])})
         else:
             given = np.zeros_like(outputs)
-            given[:, :, -1] = back[:, 0]
+            np.put_along_axis(given, self._last_steps(outputs), back[:, 0, :, None], 2)
             network.run_back(given)
         return np.asarray(value)
 
@@ -330,12 +330,17 @@ class Trainer:
     def _last(self, outputs: Array, stateful: bool) -> Array:
         """Return the last output, (settings, width, N): that of each direction, at each sequence's own end."""
         if not stateful:
-            last_step: Array = outputs[:, :, -1]
-            return last_step
+            return np.take_along_axis(outputs, self._last_steps(outputs), 2)[:, :, 0]
         network = self.network
         state = network._weights[0].plan.output
         last = [layer.state(state, layer.steps).transpose(1, 0, 2) for layer in network._layers[-network.directions :]]
         return last[0] if len(last) == 1 else np.concatenate(last, axis=1)
+
+    def _last_steps(self, outputs: Array) -> Array:
+        """Return the step at which each row of the outputs ends its direction's sequence, (S, width, 1, N)."""
+        last = np.zeros((*outputs.shape[:2], 1, outputs.shape[3]), int)
+        last[:, : self.network.width] = outputs.shape[2] - 1 if self._lengths is None else self._lengths - 1
+        return last
 
     def _to_states(self, gradient: Array) -> Any:
         network = self.network
