@@ -324,6 +324,17 @@ def test_windows_go_with_dropout_and_not_with_a_second_direction() -> None:
         train("next-character", "lstm", bidirectional=True, **common)
 
 
+def test_data_of_a_length_of_their_own_are_reported_with_it(tmp_path: Path) -> None:
+    """Whatever the length that is given; several are refused."""
+    path = str(tmp_path / "own.npz")
+    np.savez(path, x=np.ones((7, 3, 2)), y=np.ones((3, 1)))
+    for name, length in ((path, 7), ("next-character", 4)):
+        assert train(name, "lstm", 12, passes=1).length == length
+        assert sweep(name, "lstm", [12], {"b_f": [0, 1]}, Options(passes=1)).rows[1][0] == length
+        with pytest.raises(GatecalcError, match="have a length of their own, and this asks for 2 lengths"):
+            sweep(name, "lstm", [5, 6], {}, Options(passes=1))
+
+
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
 @pytest.mark.parametrize("output", ["h = tanh(c)", "h = tanh(c) + 0 * h_prev"], ids=["read", "carried"])
 def test_the_last_output_is_that_of_each_sequence_s_own_end(output: str, bidirectional: bool, tmp_path: Path) -> None:

@@ -61,6 +61,11 @@ def sweep(
             f"limit: the sweep has {len(combinations) * len(lengths)} runs, {MAX_RUNS} at most", help="vary less"
         )
     found = task(task_name, options.loss)
+    if len(lengths) > 1 and not found.sized:
+        raise GatecalcError(
+            f"option: the data of '{found.name}' have a length of their own, and this asks for {len(lengths)} lengths",
+            help="give one --length, or leave it out",
+        )
     together = can_mix(found, lengths, options, len(combinations) * len(lengths))
     runs: dict[tuple[int, int], Trained] = {}
     done = 0
@@ -89,7 +94,7 @@ def sweep(
     rows, ordered = [], []
     for (number, combination), length in itertools.product(enumerate(combinations), lengths):
         run = runs[number, length]
-        rows.append([length, *(combination[name] for name in varied), run.learned, run.passes, run.loss])
+        rows.append([run.length, *(combination[name] for name in varied), run.learned, run.passes, run.loss])
         ordered.append(run)
     return Sweep(["length", *varied, "learned", "passes", "loss"], rows, ordered)
 

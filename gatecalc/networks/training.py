@@ -153,6 +153,8 @@ class Trainer:
         self.loss = LOSSES[found.loss]
         self.generator = np.random.default_rng(options.seed)
         self.data = draw(found, length, self.generator, options.text)
+        if not found.sized:
+            self.lengths = [self.data.x.shape[1]] * len(self.settings)
         self.running = list(range(len(settings)))
         self.passes = 0
         self.results: dict[int, Trained] = {}
@@ -239,7 +241,7 @@ class Trainer:
         """Give each run the data of its own length, followed by zeros: what comes after its last step is not read."""
         lengths = [self.lengths[run] for run in self.running]
         self._ends: tuple[Any, ...] | None = None
-        if set(lengths) <= {self.length}:
+        if set(lengths) <= {self.length} or not self.task.sized:
             return
         network, count = self.network, len(lengths)
         drawn = {length: self._draw(length) for length in set(lengths)}
