@@ -401,6 +401,19 @@ def test_ctrl_c_gives_what_there_is() -> None:
     assert found.weights is not None
 
 
+def test_ctrl_c_ends_a_sweep_with_the_runs_that_were_made() -> None:
+    """Not one length after another."""
+    for lengths, options in (([5, 6], Options(layers=2)), ([5, 6], Options())):
+
+        def stop(done: int, loss: float) -> None:
+            if done >= 7:
+                raise KeyboardInterrupt
+
+        found = sweep("remember-first", "lstm", lengths, {"rate": [0.1, 0.2]}, options, stop)
+        assert found.runs[0].interrupted
+        assert len(found.rows) == len(found.runs) == (2 if options.layers == 2 else 4)
+
+
 # Random numbers of C libraries.
 
 

@@ -117,6 +117,11 @@ def command(
         else:
             click.echo(_sweep_text(found, find_task(task, chosen.loss).goal))
             click.echo(_hint(found.runs), nl=False)
+            stopped = sum(run.interrupted for run in found.runs)
+            if stopped or len(found.runs) < runs:
+                click.echo(
+                    f"interrupted: {stopped} of these runs had not ended, and {runs - len(found.runs)} not begun"
+                )
         return
     weights = {name: values[0] for name, values in varied.items()}
     watched = bool(every or plot_path)

@@ -29,7 +29,7 @@ class Sweep:
 
     Attributes:
         columns: ``length``, what was varied, and ``learned``, ``passes``, ``loss``.
-        rows: One for each combination, the lengths varying fastest.
+        rows: One for each combination, the lengths varying fastest; after Ctrl-C, of those that have made a pass.
         runs: What came of each, in the order of the rows.
     """
 
@@ -83,9 +83,13 @@ def sweep(
             runs[key] = run
             done = max(done, before + run.passes * share)
 
+    def interrupted() -> bool:
+        return any(run.interrupted for run in runs.values())
+
     for batch in [lengths] if together else [[length] for length in lengths]:
-        make(list(itertools.product(range(len(combinations)), batch)), len(batch))
-    if together:
+        if not interrupted():
+            make(list(itertools.product(range(len(combinations)), batch)), len(batch))
+    if together and not interrupted():
         for length in sorted({*lengths} - {max(lengths)}):
             lost = [key for key, run in runs.items() if key[1] == length and _may_be_spoilt(run)]
             if lost:
@@ -93,7 +97,9 @@ def sweep(
     varied = [name for name, values in settings.items() if len(values) > 1]
     rows, ordered = [], []
     for (number, combination), length in itertools.product(enumerate(combinations), lengths):
-        run = runs[number, length]
+        run = runs.get((number, length))
+        if run is None or not run.passes:
+            continue
         rows.append([run.length, *(combination[name] for name in varied), run.learned, run.passes, run.loss])
         ordered.append(run)
     return Sweep(["length", *varied, "learned", "passes", "loss"], rows, ordered)
