@@ -264,6 +264,14 @@ def test_a_saved_run_that_is_not_whole_is_refused(damage: str, tmp_path: Path) -
             train("remember-first", "rnn", 5, passes=3, optimiser="adam", resume=path)
 
 
+def test_a_number_that_is_not_finite_is_named_with_its_place() -> None:
+    """Where it has one."""
+    with pytest.raises(GatecalcError, match=r"^value: 'b_f' is nan\nhelp: give finite numbers$"):
+        train("remember-first", "lstm", 5, b_f=float("nan"))
+    with pytest.raises(GatecalcError, match=r"^value: 'b_f' is inf at \[1\]\nhelp: give finite numbers$"):
+        train("remember-first", "lstm", 5, hidden=2, b_f=[0.0, float("inf")])
+
+
 def test_a_frozen_weight_keeps_its_value() -> None:
     """Its first gradient is told all the same."""
     found = train("remember-first", "lstm", 5, rate=0.3, b_f=2, passes=10, freeze=["b_f"], **LSTM)

@@ -421,7 +421,8 @@ def finite(value: Any, what: str, dtype: Any = np.float64) -> Array:
         ) from None
     if not np.isfinite(array).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise GatecalcError(f"value: {what} is {array[at]} at {list(at)}", help="give finite numbers")
+        where = f" at {list(at)}" if at else ""
+        raise GatecalcError(f"value: {what} is {array[at]}{where}", help="give finite numbers")
     return array
 
 
