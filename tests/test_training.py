@@ -535,6 +535,19 @@ def test_the_plot_is_a_picture(tmp_path: Path) -> None:
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("name", "pictures"), [("lstm", 3), ("rnn", 2)])
+def test_a_cell_without_gates_has_no_picture_of_them(name: str, pictures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loss and its gradient remain, over whole passes and steps."""
+    figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed").Figure
+    drawn: list[Any] = []
+    monkeypatch.setattr(figure, "savefig", lambda self, path: drawn.append(self))
+    run("remember-first", "--cell", name, "--length", "5", "--initial", "uniform", "--passes", "9", "--plot", "x.png")
+    (picture,) = drawn
+    assert len(picture.axes) == pictures
+    assert picture.axes[-1].get_title() == "gradient, first pass"
+    assert all(tick == int(tick) for axes in picture.axes for tick in axes.get_xticks())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
