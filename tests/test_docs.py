@@ -42,10 +42,11 @@ def test_the_packs_of_a_page_hold(path: Path, tmp_path: Path) -> None:
             assert not report.failures()
 
 
-def test_the_python_of_the_readme_runs() -> None:
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_python_of_a_page_runs(path: Path) -> None:
     """As a doctest."""
-    for block in blocks(ROOT / "README.md", "python"):
-        test = doctest.DocTestParser().get_doctest(block, {}, "README.md", None, None)
+    for block in blocks(path, "python"):
+        test = doctest.DocTestParser().get_doctest(block, {}, path.name, None, None)
         result = doctest.DocTestRunner(verbose=False).run(test)
         assert result.failed == 0
         assert result.attempted > 0

@@ -81,6 +81,18 @@ def test_a_sweep_is_its_runs_one_by_one() -> None:
         assert each.weights == pytest.approx(alone.weights, rel=1e-12)
 
 
+def test_a_sweep_with_dropout_is_its_runs_one_by_one() -> None:
+    """Each has the masks that it would have alone, also after another has learned."""
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "layers": 2, "dropout": 0.3, "passes": 8}
+    lone = [train("count-bits", "lstm", 5, b_f=value, **common) for value in (0, 1)]
+    common["threshold"] = min(lone[0].losses[2:5]) * (1 + 1e-9)
+    found = sweep("count-bits", "lstm", [5], {"b_f": [0, 1]}, Options(**common))
+    lone = [train("count-bits", "lstm", 5, b_f=value, **common) for value in (0, 1)]
+    assert {run.passes for run in lone} != {8}
+    for run, alone in zip(found.runs, lone):
+        assert run.losses == pytest.approx(alone.losses, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", built_in())
 @pytest.mark.parametrize("task_name", ["remember-first", "information", "count-bits", "adding"])
 def test_runs_of_different_lengths_are_as_each_would_be_alone(task_name: str, name: str) -> None:
@@ -98,6 +110,19 @@ def test_runs_of_different_lengths_are_as_each_would_be_alone(task_name: str, na
         assert run.weights is not None
         for weight, value in run.weights.items():
             assert np.array(value) == pytest.approx(np.array((other.weights or {})[weight]), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("task_name", ["remember-first", "information"])
+def test_a_long_run_that_overflows_leaves_the_short_ones_alone(task_name: str) -> None:
+    """3 to the 1000th is no float64, and what a short run computes after its end is not its own."""
+    values = {"W": 1.0, "U": 3.0} | ({"V": 0.01} if task_name == "remember-first" else {})
+    options = {"rate": 1e-4, "passes": 5}
+    found = sweep(task_name, "rnn_relu", [5, 1000], {key: [value] for key, value in values.items()}, Options(**options))
+    alone = train(task_name, "rnn_relu", 5, **values, **options)
+    assert alone.diverged is None
+    assert found.runs[0].losses == pytest.approx(alone.losses, rel=1e-12)
+    assert found.runs[0].first_gradient == pytest.approx(alone.first_gradient, rel=1e-12)
+    assert found.rows[1][1:] == [None, 1, None]
 
 
 def test_which_runs_may_be_one_batch() -> None:
@@ -203,6 +228,53 @@ def test_a_run_that_has_learned_is_resumed_as_it_stands(tmp_path: Path) -> None:
     assert train("remember-first", "rnn", 5, rate=0.5, resume=str(tmp_path / "run.npz"), **RNN) == first
 
 
+@pytest.mark.parametrize("further", [{"go_on": True}, {"threshold": 0.0001}], ids=str)
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_run_that_has_learned_goes_on_as_if_it_had_never_stopped(
+    optimiser: str, further: dict[str, Any], tmp_path: Path
+) -> None:
+    """The step of the pass at which it stopped is made when it goes on."""
+    path, again = str(tmp_path / "run.npz"), str(tmp_path / "again.npz")
+    common: dict[str, Any] = {"W": 0.5, "U": 0.5, "V": 0.5, "rate": 0.1, "optimiser": optimiser}
+    whole = train("remember-first", "rnn", 5, passes=60, **common | further)
+    first = train("remember-first", "rnn", 5, passes=60, save=path, **common)
+    assert first.learned == first.passes < whole.passes
+    train("remember-first", "rnn", 5, passes=60, resume=path, save=again, **common)  # nothing is left to do
+    for saved in (path, again):
+        resumed = train("remember-first", "rnn", 5, passes=60, resume=saved, **common | further)
+        assert resumed == whole
+
+
+def test_a_run_that_has_diverged_is_resumed_as_it_stands(tmp_path: Path) -> None:
+    """At the pass at which it did."""
+    path = str(tmp_path / "run.npz")
+    common: dict[str, Any] = {"hidden": 4, "initial": "uniform", "rate": 1e200}
+    first = train("next-character", "rnn_relu", 5, save=path, **common)
+    assert first.diverged is not None
+    assert train("next-character", "rnn_relu", 5, resume=path, **common)._asdict() == first._asdict()
+
+
+@pytest.mark.parametrize("damage", ["values", "losses", "gradients", "memory_0_0"])
+def test_a_saved_run_that_is_not_whole_is_refused(damage: str, tmp_path: Path) -> None:
+    """An array that is missing, or of another shape."""
+    path = str(tmp_path / "run.npz")
+    train("remember-first", "rnn", 5, passes=2, optimiser="adam", save=path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    for change in ({}, {damage: np.zeros((7, 7, 7))}):
+        np.savez(path, **{key: value for key, value in arrays.items() if key != damage} | change)
+        with pytest.raises(GatecalcError, match="the saved run is not whole"):
+            train("remember-first", "rnn", 5, passes=3, optimiser="adam", resume=path)
+
+
+def test_a_number_that_is_not_finite_is_named_with_its_place() -> None:
+    """Where it has one."""
+    with pytest.raises(GatecalcError, match=r"^value: 'b_f' is nan\nhelp: give finite numbers$"):
+        train("remember-first", "lstm", 5, b_f=float("nan"))
+    with pytest.raises(GatecalcError, match=r"^value: 'b_f' is inf at \[1\]\nhelp: give finite numbers$"):
+        train("remember-first", "lstm", 5, hidden=2, b_f=[0.0, float("inf")])
+
+
 def test_a_frozen_weight_keeps_its_value() -> None:
     """Its first gradient is told all the same."""
     found = train("remember-first", "lstm", 5, rate=0.3, b_f=2, passes=10, freeze=["b_f"], **LSTM)
@@ -235,6 +307,67 @@ def test_truncated_backpropagation_carries_states_and_cuts_gradients() -> None:
     whole = train("next-character", "lstm", 1, **shared)
     assert train("next-character", "lstm", 1, window=7, **shared).losses == whole.losses
     assert train("next-character", "lstm", 1, window=3, **shared).losses != whole.losses
+
+
+@pytest.mark.parametrize("window", [1, 4, 5, 7, 12])
+def test_windows_of_ragged_sequences_count_each_step_once(window: int, tmp_path: Path) -> None:
+    """At rate 0 the loss is that of one window; what stands after a sequence's end is not read."""
+    generator = np.random.default_rng(0)
+    lengths = np.array([3, 7, 10])
+    x, y = generator.normal(size=(12, 3, 2)), generator.normal(size=(12, 3, 1))
+    path = str(tmp_path / "ragged.npz")
+    np.savez(path, x=x, y=y, lengths=lengths.astype(np.uint8))
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 2, "rate": 0.0}
+    expected = train(path, "lstm", **common).loss
+    assert train(path, "lstm", window=window, **common).loss == pytest.approx(expected, rel=1e-12)
+    ended = np.arange(12)[:, None, None] >= lengths[:, None]
+    np.savez(path, x=np.where(ended, 9.0, x), y=np.where(ended, 9.0, y), lengths=lengths)
+    moved = train(path, "lstm", window=window, **common | {"rate": 0.1, "optimiser": "adam"})
+    np.savez(path, x=x, y=y, lengths=lengths)
+    assert moved == train(path, "lstm", window=window, **common | {"rate": 0.1, "optimiser": "adam"})
+
+
+def test_windows_go_with_dropout_and_not_with_a_second_direction() -> None:
+    """Each window draws masks of its own, the last and shorter one too."""
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 3, "text": "hello world", "window": 3}
+    assert train("next-character", "lstm", layers=2, dropout=0.3, **common).diverged is None
+    with pytest.raises(GatecalcError, match="a window hands its last states to the next"):
+        train("next-character", "lstm", bidirectional=True, **common)
+
+
+def test_data_of_a_length_of_their_own_are_reported_with_it(tmp_path: Path) -> None:
+    """Whatever the length that is given; several are refused."""
+    path = str(tmp_path / "own.npz")
+    np.savez(path, x=np.ones((7, 3, 2)), y=np.ones((3, 1)))
+    for name, length in ((path, 7), ("next-character", 4)):
+        assert train(name, "lstm", 12, passes=1).length == length
+        assert sweep(name, "lstm", [12], {"b_f": [0, 1]}, Options(passes=1)).rows[1][0] == length
+        with pytest.raises(GatecalcError, match="have a length of their own, and this asks for 2 lengths"):
+            sweep(name, "lstm", [5, 6], {}, Options(passes=1))
+
+
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["forward", "bidirectional"])
+@pytest.mark.parametrize("output", ["h = tanh(c)", "h = tanh(c) + 0 * h_prev"], ids=["read", "carried"])
+def test_the_last_output_is_that_of_each_sequence_s_own_end(output: str, bidirectional: bool, tmp_path: Path) -> None:
+    """Whether the output is a state or not: a ragged batch is its sequences one by one, value and gradient."""
+    (tmp_path / "own.cell").write_text(
+        f'"""Of one\'s own."""\nf = sigmoid(W_f @ x + b_f)\nc = f * c_prev + (1 - f) * tanh(W_n @ x)\n{output}\n'
+    )
+    generator = np.random.default_rng(0)
+    x, y, lengths = generator.normal(size=(10, 3, 2)), generator.normal(size=(3, 1)), np.array([3, 7, 10])
+    path, one = str(tmp_path / "ragged.npz"), str(tmp_path / "one.npz")
+    common: dict[str, Any] = {"hidden": 3, "initial": "uniform", "passes": 1, "bidirectional": bidirectional}
+    alone = []
+    for number, length in enumerate(lengths):
+        np.savez(one, x=x[:length, number : number + 1], y=y[number : number + 1])
+        alone.append(train(one, str(tmp_path / "own.cell"), **common))
+    np.savez(path, x=x, y=y, lengths=lengths)
+    together = train(path, str(tmp_path / "own.cell"), **common)
+    assert together.loss == pytest.approx(np.mean([run.loss for run in alone]), rel=1e-12)
+    for name, gradient in together.first_gradient.items():
+        assert np.array(gradient) == pytest.approx(
+            np.mean([run.first_gradient[name] for run in alone], axis=0), rel=1e-9, abs=1e-12
+        )
 
 
 def test_own_data_is_read_from_a_file(tmp_path: Path) -> None:
@@ -277,6 +410,19 @@ def test_ctrl_c_gives_what_there_is() -> None:
     found = train("remember-first", "lstm", 10, rate=0.3, progress=stop, **LSTM)
     assert (found.interrupted, found.passes, len(found.losses)) == (True, 7, 7)
     assert found.weights is not None
+
+
+def test_ctrl_c_ends_a_sweep_with_the_runs_that_were_made() -> None:
+    """Not one length after another."""
+    for lengths, options in (([5, 6], Options(layers=2)), ([5, 6], Options())):
+
+        def stop(done: int, loss: float) -> None:
+            if done >= 7:
+                raise KeyboardInterrupt
+
+        found = sweep("remember-first", "lstm", lengths, {"rate": [0.1, 0.2]}, options, stop)
+        assert found.runs[0].interrupted
+        assert len(found.rows) == len(found.runs) == (2 if options.layers == 2 else 4)
 
 
 # Random numbers of C libraries.
@@ -412,6 +558,19 @@ def test_a_picture_of_another_kind_is_refused_before_the_run(tmp_path: Path, mon
     monkeypatch.setattr(Trainer, "run", lambda *_: pytest.fail("it has run"))
     with pytest.raises(GatecalcError, match="it is no kind of picture"):
         CliRunner().invoke(gatecalc, ["train", "remember-first", "--plot", str(tmp_path / "run.txt")], **RAISE)
+
+
+@pytest.mark.parametrize(("name", "pictures"), [("lstm", 3), ("rnn", 2)])
+def test_a_cell_without_gates_has_no_picture_of_them(name: str, pictures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its loss and its gradient remain, over whole passes and steps."""
+    figure = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed").Figure
+    drawn: list[Any] = []
+    monkeypatch.setattr(figure, "savefig", lambda self, path: drawn.append(self))
+    run("remember-first", "--cell", name, "--length", "5", "--initial", "uniform", "--passes", "9", "--plot", "x.png")
+    (picture,) = drawn
+    assert len(picture.axes) == pictures
+    assert picture.axes[-1].get_title() == "gradient, first pass"
+    assert all(tick == int(tick) for axes in picture.axes for tick in axes.get_xticks())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A formula for a Jacobian, held against the one that is derived: right, or which words are missing and extra.
+"""A formula for a Jacobian, held against the one that is derived: right, or which terms are missing and extra.
 
     grade(cell, output, input, formula, path="local", steps=1) -> Grade
 

@@ -19,7 +19,7 @@ from gatecalc.report import format_option, print_json
 @click.option("--steps", default=1, help="Go through so many steps, with h_1, f_2, ... for the names of each.")
 @format_option()
 def command(cell: str, output: str, input: str, formula: str, path: str, steps: int, format: str) -> int:
-    """Grade FORMULA for the Jacobian of OUTPUT by INPUT: right for every width, or which words are missing and extra.
+    """Grade FORMULA for the Jacobian of OUTPUT by INPUT: right for every width, or which terms are missing and extra.
 
     FORMULA is a sum of products by @ of diag(...), matrices and I; '-' reads it from standard input.
 

@@ -26,7 +26,7 @@ from gatecalc.report import format_option, print_json, table
     default="20",
     show_default=True,
     metavar="T,...",
-    help="Steps of the task; several make a table.",
+    help="Steps of the task, where its data have none of their own; several make a table.",
 )
 @click.option("--hidden", type=click.IntRange(1), default=1, show_default=True, help="The hidden width.")
 @click.option("--projection", type=click.IntRange(1), help="The width of a projected state.")
@@ -48,18 +48,23 @@ from gatecalc.report import format_option, print_json, table
 @click.option("--go-on", is_flag=True, help="Go on after it has learned.")
 @click.option("--freeze", multiple=True, metavar="NAME", help="A weight that keeps its initial value.")
 @click.option(
-    "--initial", default="zeros", show_default=True, help="Weights not set: zeros, uniform, glorot or orthogonal."
+    "--initial",
+    default="zeros",
+    show_default=True,
+    help="Weights not set: zeros, uniform (as PyTorch), glorot or orthogonal.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the task's data.")
 @click.option("--rand", help="Draw the weights by the rand() of a C library: glibc, microsoft, macos, ...")
 @click.option("--optimiser", default="descent", show_default=True, help="descent, momentum or adam.")
-@click.option("--loss", help="Another loss than the task's own.")
+@click.option("--loss", help="Another loss than the task's: half-square, square, cross-entropy, logistic.")
 @click.option("--text", default="hello", show_default=True, help="The text of next-character.")
 @click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
 @click.option("--dropout", type=float, default=0.0, help="The share left out between layers.")
 @click.option("--clip-norm", type=float, help="The largest norm of the gradient.")
 @click.option("--clip-value", type=float, help="The largest size of a number of the gradient.")
-@click.option("--window", type=click.IntRange(1), help="Steps of truncated backpropagation.")
+@click.option(
+    "--window", type=click.IntRange(1), help="Cut backpropagation after so many steps; states are carried on."
+)
 @click.option("--readout-bias", is_flag=True, help="Give the read-out a bias, b_V.")
 @click.option("--every", type=click.IntRange(1), metavar="N", help="Print loss and mean gates of every N-th pass.")
 @click.option("--csv", "csv_path", metavar="FILE", help="Write the loss of each pass, or the table.")
@@ -123,6 +128,11 @@ def command(
         else:
             click.echo(_sweep_text(found, find_task(task, chosen.loss).goal))
             click.echo(_hint(found.runs), nl=False)
+            stopped = sum(run.interrupted for run in found.runs)
+            if stopped or len(found.runs) < runs:
+                click.echo(
+                    f"interrupted: {stopped} of these runs had not ended, and {runs - len(found.runs)} not begun"
+                )
         return
     weights = {name: values[0] for name, values in varied.items()}
     watched = bool(every or plot_path)

@@ -382,7 +382,10 @@ class Network:
 
 
 class Dropout:
-    """Masks between layers, drawn anew for each pass: what is kept is scaled, so that its mean stays."""
+    """Masks between layers, drawn anew for each pass: what is kept is scaled, so that its mean stays.
+
+    Settings that run at once have the same masks, as each would have alone.
+    """
 
     def __init__(self, share: float, generator: np.random.Generator) -> None:
         if not 0 <= share < 1:
@@ -399,7 +402,8 @@ class Dropout:
 
     def mask(self, layer: int, shape: tuple[int, ...], dtype: Any) -> Array:
         if layer not in self._masks:
-            self._masks[layer] = ((self.generator.random(shape) >= self.share) / (1 - self.share)).astype(dtype)
+            kept = self.generator.random((1, *shape[1:])) >= self.share
+            self._masks[layer] = (kept / (1 - self.share)).astype(dtype)
         return self._masks[layer]
 
 
@@ -417,7 +421,8 @@ def finite(value: Any, what: str, dtype: Any = np.float64) -> Array:
         ) from None
     if not np.isfinite(array).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise GatecalcError(f"value: {what} is {array[at]} at {list(at)}", help="give finite numbers")
+        where = f" at {list(at)}" if at else ""
+        raise GatecalcError(f"value: {what} is {array[at]}{where}", help="give finite numbers")
     return array
 
 

@@ -50,7 +50,7 @@ def check(path: str) -> None:
 
 
 def plot(run: Trained, watch: Watch, path: str) -> None:
-    """Write the three pictures to a file; its ending tells the format.
+    """Write the pictures to a file, its ending tells the format; a cell without gates has none of them.
 
     Raises:
         GatecalcError: Without matplotlib, and for a file that cannot be written.
@@ -61,18 +61,20 @@ def plot(run: Trained, watch: Watch, path: str) -> None:
 
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(1, 3)
+    axes: Any = figure.subplots(1, 3 if watch.gates else 2)
     axes[0].plot(range(1, len(run.losses) + 1), run.losses)
     axes[0].set(title=f"{run.task}, {run.cell}, length {run.length}", xlabel="pass", ylabel="loss", yscale="log")
-    for gate, means in watch.gates.items():
-        axes[1].plot(range(1, len(means) + 1), means, label=gate)
-    axes[1].set(title="gates, mean over steps", xlabel="pass", ylim=(0, 1))
     if watch.gates:
+        for gate, means in watch.gates.items():
+            axes[1].plot(range(1, len(means) + 1), means, label=gate)
+        axes[1].set(title="gates, mean over steps", xlabel="pass", ylim=(0, 1))
         axes[1].legend()
-    axes[2].plot(range(len(watch.sizes)), watch.sizes, marker=".")
-    axes[2].set(title="gradient, first pass", xlabel="steps back", ylabel="norm")
+    axes[-1].plot(range(len(watch.sizes)), watch.sizes, marker=".")
+    axes[-1].set(title="gradient, first pass", xlabel="steps back", ylabel="norm")
+    for each in axes:
+        each.xaxis.get_major_locator().set_params(integer=True)
     if any(watch.sizes):
-        axes[2].set_yscale("log")
+        axes[-1].set_yscale("log")
     try:
         figure.savefig(path)
     except OSError as error:

@@ -85,6 +85,7 @@ class Task(NamedTuple):
         fresh: Whether each pass draws new data.
         readout: Whether the outputs are read out by weights V; if not, the loss is of the state itself.
         passes: The passes that are made unless said.
+        sized: Whether its length is asked for; if not, the data have a length of their own.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Task(NamedTuple):
     fresh: bool = False
     readout: bool = True
     passes: int = 3000
+    sized: bool = True
 
     @property
     def goal(self) -> bool:
@@ -193,6 +195,7 @@ _ROWS = (
         "one sequence, one-hot",
         _next_character,
         "cross-entropy",
+        sized=False,
     ),
     Task(
         "adding",
@@ -273,9 +276,10 @@ def _own(path: str) -> Task:
     lengths = arrays.get("lengths")
     if lengths is not None:
         checked_lengths(lengths, x.shape[0], x.shape[1])
+        lengths = lengths.astype(np.int64)  # unsigned ones cannot be subtracted from
     every = y.ndim == 3
     data = Data(x.transpose(2, 0, 1), y.transpose(2, 0, 1) if every else y.T, every, lengths)
-    return Task(path, "data of one's own", path, lambda length, generator, text: data, "half-square")
+    return Task(path, "data of one's own", path, lambda length, generator, text: data, "half-square", sized=False)
 
 
 def draw(found: Task, length: int, generator: np.random.Generator, text: str) -> Data:

@@ -153,6 +153,8 @@ class Trainer:
         self.loss = LOSSES[found.loss]
         self.generator = np.random.default_rng(options.seed)
         self.data = draw(found, length, self.generator, options.text)
+        if not found.sized:
+            self.lengths = [self.data.x.shape[1]] * len(self.settings)
         self.running = list(range(len(settings)))
         self.passes = 0
         self.results: dict[int, Trained] = {}
@@ -239,7 +241,7 @@ class Trainer:
         """Give each run the data of its own length, followed by zeros: what comes after its last step is not read."""
         lengths = [self.lengths[run] for run in self.running]
         self._ends: tuple[Any, ...] | None = None
-        if set(lengths) <= {self.length}:
+        if set(lengths) <= {self.length} or not self.task.sized:
             return
         network, count = self.network, len(lengths)
         drawn = {length: self._draw(length) for length in set(lengths)}
@@ -262,8 +264,8 @@ class Trainer:
         """Compute the loss of each run, and all gradients."""
         network, loss = self.network, self.loss
         steps = slice(None) if windowed is None else windowed
-        x = self._x[:, :, steps]
-        outputs = network.run(x, self._states, self._lengths, self._dropout)
+        x, lengths = self._x[:, :, steps], self._lengths_in(windowed)
+        outputs = network.run(x, self._states, lengths, self._dropout)
         target = self._target
         stateful = network.cell.states and network._weights[0].plan.output in network.cell.states
         if self.data.every:
@@ -281,7 +283,7 @@ class Trainer:
         y = y.transpose(0, 2, 1, 3)  # (settings, outputs, T or 1, N)
         wanted = target if target is None or self.data.every else target[..., None, :]
         value, gradient = loss.value(y, wanted), loss.gradient(y, wanted)
-        weight, counted = self._weights_of_positions(value.shape[1:])
+        weight, counted = self._weights_of_positions(value.shape[1:], lengths)
         value = np.add.reduce(value if weight is None else value * weight, axis=(1, 2)) / counted
         gradient = gradient * (weight / counted) if weight is not None else gradient / counted
         gradient = gradient.transpose(0, 2, 1, 3)
@@ -300,26 +302,47 @@ class Trainer:
             network.run_back(None, {network._weights[0].plan.output: self._to_states(back[:, 0])})
         else:
             given = np.zeros_like(outputs)
-            given[:, :, -1] = back[:, 0]
+            np.put_along_axis(given, self._last_steps(outputs), back[:, 0, :, None], 2)
             network.run_back(given)
         return np.asarray(value)
 
-    def _weights_of_positions(self, shape: tuple[int, ...]) -> tuple[Array | None, float]:
+    def _lengths_in(self, window: slice | None) -> Array | None:
+        """Return how many steps of a window each sequence has; None where all have all of them."""
+        if self._lengths is None or window is None:
+            return self._lengths
+        inside: Array = np.clip(self._lengths - window.start, 0, window.stop - window.start)
+        return inside
+
+    def _share(self, window: slice | None) -> float:
+        """Return the share of all positions that lie in a window."""
+        if window is None:
+            return 1.0
+        own, lengths = self._lengths_in(window), self._lengths
+        if own is None or lengths is None:
+            return float((window.stop - window.start) / self._x.shape[2])
+        return int(own.sum()) / int(lengths.sum())
+
+    def _weights_of_positions(self, shape: tuple[int, ...], lengths: Array | None) -> tuple[Array | None, float]:
         """Return what counts of the positions (steps, sequences), and how many do: none after a sequence's end."""
-        if self._lengths is None or not self.data.every:
+        if lengths is None or not self.data.every:
             return None, float(shape[0] * shape[1])
-        weight = (np.arange(shape[0])[:, None] < np.asarray(self._lengths)).astype(self.network.dtype)
+        weight = (np.arange(shape[0])[:, None] < lengths).astype(self.network.dtype)
         return weight, float(weight.sum())
 
     def _last(self, outputs: Array, stateful: bool) -> Array:
         """Return the last output, (settings, width, N): that of each direction, at each sequence's own end."""
         if not stateful:
-            last_step: Array = outputs[:, :, -1]
-            return last_step
+            return np.take_along_axis(outputs, self._last_steps(outputs), 2)[:, :, 0]
         network = self.network
         state = network._weights[0].plan.output
         last = [layer.state(state, layer.steps).transpose(1, 0, 2) for layer in network._layers[-network.directions :]]
         return last[0] if len(last) == 1 else np.concatenate(last, axis=1)
+
+    def _last_steps(self, outputs: Array) -> Array:
+        """Return the step at which each row of the outputs ends its direction's sequence, (S, width, 1, N)."""
+        last = np.zeros((*outputs.shape[:2], 1, outputs.shape[3]), int)
+        last[:, : self.network.width] = outputs.shape[2] - 1 if self._lengths is None else self._lengths - 1
+        return last
 
     def _to_states(self, gradient: Array) -> Any:
         network = self.network
@@ -329,9 +352,14 @@ class Trainer:
 
     def _windows(self) -> list[slice | None]:
         """Return the windows of truncated backpropagation."""
-        size, steps = self.options.window, self._x.shape[2]
+        size, steps = self.options.window, self._x.shape[2] if self._lengths is None else int(self._lengths.max())
         if size is None or size >= steps:
             return [None]
+        if self.options.bidirectional:
+            raise GatecalcError(
+                "option: a window hands its last states to the next, and what reads from the end has none to hand",
+                help="leave --window or --bidirectional out",
+            )
         if not self.data.every:
             raise GatecalcError(
                 f"option: '{self.task.name}' is read at its last step only, so that windows before it learn nothing",
@@ -375,13 +403,12 @@ class Trainer:
         if self.passes and self.task.fresh:
             self.data = draw(self.task, self.length, self.generator, self.options.text)
             self._give()
-        if self._dropout is not None:
-            self._dropout.renew()
         windows = self._windows()
         self._states, total = None, np.zeros(len(self.running))
         for number, window in enumerate(windows):
-            share = 1.0 if window is None else (window.stop - window.start) / self._x.shape[2]
-            total += share * self.evaluate(window)
+            if self._dropout is not None:
+                self._dropout.renew()
+            total += self._share(window) * self.evaluate(window)
             if not self.first:
                 self.first = [self._named(self.gradients, position) for position in range(len(self.running))]
             if number < len(windows) - 1:
@@ -447,6 +474,8 @@ class Trainer:
             "values": self.network.values,
             "readout": self.readout_values,
             "losses": np.array(self.losses[0]),
+            "gradients": self.network.all_gradients,
+            "readout_gradients": self.readout_gradients,
         }
         for position, memory in enumerate(self.optimiser.memory):
             arrays |= {f"memory_{position}_{number}": array for number, array in enumerate(memory)}
@@ -454,6 +483,7 @@ class Trainer:
             "steps": self.optimiser.steps,
             "random": self.generator.bit_generator.state,
             "first": self.first,
+            "owed": bool(self.losses[0]) and not self.running,
         }
         saved.write(path, arrays, self._about() | state)
 
@@ -471,8 +501,18 @@ class Trainer:
                     Place(path),
                     "go on with the options of the saved run",
                 )
+        try:
+            self._restore(arrays, about)
+        except (KeyError, ValueError, TypeError):
+            raise GatecalcError(
+                "file: the saved run is not whole", Place(path), "give a file as --save wrote it"
+            ) from None
+
+    def _restore(self, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
         self.network.values[...] = arrays["values"]
         self.readout_values[...] = arrays["readout"]
+        self.network.all_gradients[...] = arrays["gradients"]
+        self.readout_gradients[...] = arrays["readout_gradients"]
         self.losses[0] = arrays["losses"].tolist()
         self.passes = len(self.losses[0])
         self.first = about["first"]
@@ -481,8 +521,11 @@ class Trainer:
         for position, memory in enumerate(self.optimiser.memory):
             for number, array in enumerate(memory):
                 array[...] = arrays[f"memory_{position}_{number}"]
-        if self.has_learned(0):
-            self.results[0], self.running = self.result(0, 0), []
+        diverged = bool(self.losses[0]) and not math.isfinite(self.losses[0][-1])
+        if diverged or self.has_learned(0):
+            self.results[0], self.running = self.result(0, 0, self.passes if diverged else None), []
+        elif about["owed"]:  # it had learned, so that the step of its last pass was not made
+            self._step()
 
     def _about(self) -> dict[str, Any]:
         """Return what a run is, as JSON gives it back."""
