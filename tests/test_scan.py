@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatecalc import GatecalcError, scan
+from gatecalc.checking.documents import read_document
 from gatecalc.checking.passages import KINDS
 from gatecalc.checking.scan import Finding, scan_text
 from tests.test_check import run
@@ -100,6 +101,7 @@ def test_a_statement_has_its_verdict(text: str, verdict: str) -> None:
         "f(2) = 3", "<i>f</i>(5) = 0.25", "<i>Q</i>1 = 70 - 64.5", "3 = 4", "23 + 22 + ... + 1 = 276", "1 + 1 =? 3",
         "0.1 + 0.2 == 0.4", "x += 1 - 2 = 4", "3 + 2i = 5", "[3 + 4] = 8", "2 + 3 = 4x", "5 x 3 = a", "1 + 2 = 3 + x",
         "3 * 4 \\neq 13", "10 - 3 != 8", "2 * 3 = 7 * x", "https://a.b/?c=3&2+2=5", '<img alt="2 + 2 = 5">',
+        "<math><mn>7</mn><mtext>+ 1 = 6</mtext> 2 + 2 = 5</math>",
         "![2 + 2 = 5](a.png)", "```python\n2 + 2 = 5\n```", ">>> 2 + 2 = 5", "|x - 2| = 8", "[a](b?2+2=5)",
         "12,5 + 1 = x", "0x10 + 1 = 18", "1.2.3 + 1 = 5", "3 6/5 = 4 2/5", "0.1 = (0.4)*P", "7 // 2 = 9",
     ],
@@ -117,6 +119,7 @@ def test_what_is_no_statement_is_not_reported(text: str) -> None:
         "5 ^ 3 = 6", "-2^2 = 4", "negative 1 + 15 = 14", "6/2*3 = 1", "we get 26.\n86 - 23.13 = 3.73.",
         "10 + 2 =\n5 * 3 = 12", "2 * 500 = 1 km", "3 * 20 = 1 hour", "0.7257(0.7257)(400) = 290.28",
         "(0.56)2 = 0.3136", "1,5 + 1,25 = 3,75", "81 + 40 * 27 = 3267", "43^3 = 21^3 + 22^3 is a fallacy",
+        "2-2 = 1/22 = 1/4", "32 + 42 = 52", "a 0.8491×0.952619=0.8491 \\times 0.9526^{19}",
         "50 + 10% = 55", "8k * 4.5e14 = 3.8e18", "6.3e24 / 4.59E+14 = 435 years", "7/2 = 3 remainder 1",
         "pages 10–12 = 3", "9!/2 = {181},{440}", "99 * 99 = 9800",
     ],
@@ -167,6 +170,8 @@ def test_the_parts_of_a_document_that_are_no_text_are_left() -> None:
         "exact"
     ]
     assert verdicts(".. code-block:: c\n\n   2 + 2 = 5\n\n2 + 2 = 4\n", "a.rst") == ["exact"]
+    math = "<math><mtext>1 + 1 = 3</mtext><annotation encoding='application/x-tex'>2 + 2 = 4</annotation></math>"
+    assert verdicts(math, "a.html") == ["exact"]
     assert verdicts("```\n2 + 2 = 4\n```\n~~~js\n2 + 2 = 5\n~~~\n") == ["exact"]
 
 
@@ -214,6 +219,23 @@ def test_json_has_the_statements_and_the_summary(tmp_path: Path) -> None:
         "documents": 1, "statements": 1,
         "exact": 0, "rounded": 0, "chained": 0, "truncated": 0, "wrong": 1, "undecided": 0,
     }  # fmt: skip
+
+
+def test_an_interrupted_scan_prints_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Status 130."""
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("7! = 720\n", encoding="utf-8")
+    read = read_document
+
+    def interrupted(path: str) -> object:
+        if path.endswith("b.md"):
+            raise KeyboardInterrupt
+        return read(path)
+
+    monkeypatch.setattr("gatecalc.checking.scan.read_document", interrupted)
+    result = run("scan", str(tmp_path))
+    assert "a.md:1:1: wrong: 7! = 720" in result.stdout
+    assert (result.exit_code, result.stderr.strip()) == (130, "interrupted")
 
 
 def test_standard_input_and_folders_are_read(tmp_path: Path) -> None:

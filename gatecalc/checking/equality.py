@@ -487,6 +487,8 @@ def _reading_doubt(statement: Statement, other: bool = False) -> str:
         max(map(len, numbers)) == 1 or _values(statement, "binary")
     ):
         return "the numbers may be binary, or truth values"
+    if _lost_exponents(statement):
+        return "it may have lost its exponents"
     digits = ["".join(re.sub(r"\D", "", leaf.text) for leaf in leaves(side.node)) for side in sides]
     if digits[0] == digits[1]:
         return "the same digits stand on both sides, as in a text that has lost its exponents"
@@ -540,6 +542,36 @@ def _changed(node: Node, change: str) -> Node:
         if one.denominator == other.denominator == 1 and one >= 0 and other >= 0:
             return Node("number", (), str(int(one) ^ int(other)))
     return node
+
+
+def _lost_exponents(statement: Statement) -> bool:
+    """Tell whether the sides are equal when digits are read as powers: 1/22 as 1/2^2, 2-2 as 2^-2."""
+    sides = (statement.left.expression.node, statement.right.expression.node)
+    places = [leaf for side in sides for leaf in leaves(side) if re.fullmatch(r"(?:[2-9]\d?|1\d)[2-9]", leaf.text)]
+    if not places and not any(node.op == "-" for side in sides for node in _nodes(side)):
+        return False
+    readings = [{leaf.text} for leaf in places[:8]] + [{leaf.text for leaf in places}, set()]
+    for texts in readings:
+        for powers in (True, False):
+            try:
+                one, other = (rational(_raised(side, texts, powers), _decimal) for side in sides)
+            except (Irrational, GatecalcError):
+                continue
+            if one == other and (texts or powers):
+                return True
+    return False
+
+
+def _raised(node: Node, texts: set[str], powers: bool) -> Node:
+    """Return an expression with some numbers' last digits as exponents, and, with ``powers``, a-b as a^-b."""
+    if node.op == "number":
+        if node.text not in texts:
+            return node
+        return Node("^", (node._replace(text=node.text[:-1]), node._replace(text=node.text[-1])))
+    args = tuple(_raised(argument, texts, powers) for argument in node.args)
+    if powers and node.op == "-" and args[0].op == args[1].op == "number":
+        return Node("^", (args[0], Node("neg", (args[1],))))
+    return node._replace(args=args)
 
 
 def _left_to_right(node: Node) -> Node:

@@ -16,7 +16,8 @@ from gatecalc.errors import GatecalcError, Place
 
 _FENCE = re.compile(r"^[ >\t]*(`{3,}|~{3,})[ \t]*\{?[.]?([\w+#-]*)[^\n]*$", re.MULTILINE)
 _TEXT_FENCES = ("", "text", "txt", "math", "latex", "tex", "katex", "asciimath", "plain", "plaintext", "markdown", "md")
-_ADDRESS = re.compile(r"\]\([^()\s]{1,2000}(?:\s[^()\n]{0,300})?\)|\b(?:https?|ftp|file)://[^\s<>)\]}]{1,2000}")
+_TARGET = re.compile(r"\]\([^()\s]{1,2000}(?:\s[^()\n]{0,300})?\)")
+_ADDRESS = re.compile(r"://[^\s<>)\]}]{1,2000}")
 _ALT = re.compile(r"!\[[^\[\]\n]{0,2000}\]")
 _TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
 _DOCTEST = re.compile(r"^[ \t]*(?:>>>|\.\.\. |In \[\d|\$ |% )[^\n]*", re.MULTILINE)
@@ -26,27 +27,34 @@ _DIRECTIVE = re.compile(
 )
 _TEX_COMMENT = re.compile(r"(?<!\\)%[^\n]*")
 _VERBATIM = ("verbatim", "lstlisting", "minted", "Verbatim", "comment", "filecontents", "tikzpicture")
+NOTEBOOK = ".ipynb"
 _HTML_SKIPPED = ("script", "style", "code", "samp", "kbd", "svg")
 
 
-class Passage(NamedTuple):
+Spans = list[tuple[int, int]]  # places (start, end)
+
+
+class Passage:
     """A piece of text, the places in it that are none of the document's words, and where its characters stand.
 
     Attributes:
         text: The text.
-        skipped: Places (start, end) to be left out, in order.
         place: The line and column (from 1) of a position of the text.
     """
 
-    text: str
-    skipped: list[tuple[int, int]]
-    place: Callable[[int], tuple[int, int]]
+    def __init__(self, text: str, skipped: Callable[[str], Spans], place: Callable[[int], tuple[int, int]]) -> None:
+        self.text = text
+        self.place = place
+        self._find = skipped
+        self._skipped: Spans | None = None
 
     def reads(self, start: int, end: int) -> bool:
         """Tell whether a part of the text is wholly the document's own words."""
-        at = bisect_right(self.skipped, (start, len(self.text) + 1))
-        return not (at and self.skipped[at - 1][1] > start) and not (
-            at < len(self.skipped) and self.skipped[at][0] < end
+        if self._skipped is None:  # most documents state nothing, and are not looked through
+            self._skipped = _merged(self._find(self.text))
+        at = bisect_right(self._skipped, (start, len(self.text) + 1))
+        return not (at and self._skipped[at - 1][1] > start) and not (
+            at < len(self._skipped) and self._skipped[at][0] < end
         )
 
 
@@ -56,8 +64,11 @@ def passages(path: str, text: str) -> Iterator[Passage]:
     Raises:
         GatecalcError: For a notebook that cannot be read.
     """
-    kind = KINDS.get(os.path.splitext(path)[1].lower(), _plain)
-    yield from kind(path, text)
+    kind = os.path.splitext(path)[1].lower()
+    if kind == NOTEBOOK:
+        yield from _cells(path, text)
+    else:
+        yield Passage(text, KINDS.get(kind, _plain), _places(text))
 
 
 def _places(text: str) -> Callable[[int], tuple[int, int]]:
@@ -74,13 +85,9 @@ def _places(text: str) -> Callable[[int], tuple[int, int]]:
     return place
 
 
-def _passage(text: str, *skipped: tuple[int, int]) -> Passage:
-    return Passage(text, _merged(list(skipped)), _places(text))
-
-
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(spans: Spans) -> Spans:
     """Return places in order, those that overlap put together."""
-    found: list[tuple[int, int]] = []
+    found: Spans = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(end, found[-1][1]))
@@ -89,24 +96,37 @@ def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _plain(path: str, text: str) -> Iterator[Passage]:
+def _plain(text: str) -> Spans:
     spans = _tags(text) if "</" in text else []
     if ">>> " in text:
         spans += [match.span() for match in _DOCTEST.finditer(text)]
-    yield _passage(text, *spans, *_addresses(text))
+    return spans + _addresses(text)
 
 
-def _addresses(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _ADDRESS.finditer(text)] if "://" in text or "](" in text else []
+def _addresses(text: str) -> Spans:
+    """Return the targets of links, and addresses as they are."""
+    return _matches(text, "](", _TARGET) + _matches(text, "://", _ADDRESS)
 
 
-def _markdown(path: str, text: str) -> Iterator[Passage]:
-    spans = _addresses(text) + [match.span() for match in _ALT.finditer(text)] + _fences(text)
+def _matches(text: str, start: str, pattern: re.Pattern[str]) -> Spans:
+    """Return where a pattern matches that begins with a string: looking for the string is faster."""
+    found = []
+    at = text.find(start)
+    while at >= 0:
+        match = pattern.match(text, at)
+        if match:
+            found.append(match.span())
+        at = text.find(start, match.end() if match else at + len(start))
+    return found
+
+
+def _markdown(text: str) -> Spans:
+    spans = _addresses(text) + _matches(text, "![", _ALT) + _fences(text)
     spans += [match.span() for match in _DOCTEST.finditer(text)] if ">>>" in text else []
-    yield _passage(text, *spans, *_tags(text))
+    return spans + _tags(text)
 
 
-def _fences(text: str) -> list[tuple[int, int]]:
+def _fences(text: str) -> Spans:
     """Return the fenced blocks of code in a language."""
     found = []
     opened: re.Match[str] | None = None
@@ -122,11 +142,11 @@ def _fences(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _restructured(path: str, text: str) -> Iterator[Passage]:
+def _restructured(text: str) -> Spans:
     spans = [match.span() for match in _DOCTEST.finditer(text)]
     for match in _DIRECTIVE.finditer(text):
         spans.append((match.start(), _indented(text, match.end(), len(match[1].expandtabs()))))
-    yield _passage(text, *spans, *_addresses(text))
+    return spans + _addresses(text)
 
 
 def _indented(text: str, at: int, indent: int) -> int:
@@ -141,23 +161,23 @@ def _indented(text: str, at: int, indent: int) -> int:
     return at
 
 
-def _latex(path: str, text: str) -> Iterator[Passage]:
+def _latex(text: str) -> Spans:
     spans = [match.span() for match in _TEX_COMMENT.finditer(text)]
     for name in _VERBATIM:
         spans += _between(text, f"\\begin{{{name}}}", f"\\end{{{name}}}")
-    yield _passage(text, *spans, *_addresses(text))
+    return spans + _addresses(text)
 
 
-def _html(path: str, text: str) -> Iterator[Passage]:
-    yield _passage(text, *_tags(text), *_addresses(text))
+def _html(text: str) -> Spans:
+    return _tags(text) + _addresses(text)
 
 
-def _tags(text: str) -> list[tuple[int, int]]:
+def _tags(text: str) -> Spans:
     """Return tags with their attributes, comments, and elements that hold code."""
     if "<" not in text:
         return []
     spans = [match.span() for match in _TAG.finditer(text) if match.end() - match.start() > 24 or "=" in match[0]]
-    spans += _between(text, "<!--", "-->")
+    spans += _between(text, "<!--", "-->") + _mathml(text)
     lower = text.lower() if "<s" in text or "<c" in text or "<k" in text or "<S" in text or "<C" in text else ""
     if len(lower) == len(text):
         for name in _HTML_SKIPPED:
@@ -165,7 +185,21 @@ def _tags(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _between(text: str, opening: str, closing: str) -> list[tuple[int, int]]:
+def _mathml(text: str) -> Spans:
+    """Return the MathML of formulas, whose numbers stand apart, without the LaTeX that they may be annotated with."""
+    found = []
+    for opening in ("math", "m:math", "mml:math"):
+        for start, end in _between(text, f"<{opening}", f"</{opening}>"):
+            inside = text.find("<annotation", start, end)
+            if inside >= 0:
+                inside = text.find(">", inside, end) + 1
+                found += [(start, inside), (max(inside, text.find("</annotation", inside, end)), end)]
+            else:
+                found.append((start, end))
+    return found
+
+
+def _between(text: str, opening: str, closing: str) -> Spans:
     found = []
     at = text.find(opening)
     while at >= 0:
@@ -178,7 +212,7 @@ def _between(text: str, opening: str, closing: str) -> list[tuple[int, int]]:
     return found
 
 
-def _notebook(path: str, text: str) -> Iterator[Passage]:
+def _cells(path: str, text: str) -> Iterator[Passage]:
     """Yield the Markdown cells of a Jupyter notebook, each with the places of its lines in the file."""
     import json
 
@@ -211,8 +245,7 @@ def _notebook(path: str, text: str) -> Iterator[Passage]:
             at = found + 1 if found >= 0 else at
             parts.append(_Part(length, at, part, ascii_only))
             length += len(part)
-        for passage in _markdown(path, "".join(source)):
-            yield passage._replace(place=_in_cell(parts, where))
+        yield Passage("".join(source), _markdown, _in_cell(parts, where))
 
 
 class _Part(NamedTuple):
@@ -249,11 +282,11 @@ def _in_cell(parts: list[_Part], where: Callable[[int], tuple[int, int]]) -> Cal
     return place
 
 
-KINDS = {
+KINDS: dict[str, Callable[[str], Spans]] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".qmd", ".rmd", ".mdx"), _markdown),
     **dict.fromkeys((".rst", ".rest"), _restructured),
     **dict.fromkeys((".tex", ".latex", ".ltx"), _latex),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _html),
-    ".ipynb": _notebook,
+    NOTEBOOK: _markdown,  # of its cells
     **dict.fromkeys((".txt", ".text", ".adoc", ".asciidoc", ".org"), _plain),
 }

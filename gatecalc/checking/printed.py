@@ -399,6 +399,8 @@ def number(text: str, comma: bool = False) -> tuple[Any, int, bool]:
 
     With ``comma``, every comma is a decimal comma.
     """
+    if text.isdigit() and len(text) <= MAX_DIGITS:
+        return int(text), 0, False
     mantissa, _, exponent = text.replace("E", "e").partition("e")
     if (
         "," in mantissa

@@ -40,9 +40,12 @@ _LONG = 2_000  # characters, from which a line is looked at in windows
 
 # The signs that state an equality. Each is looked for as it is: that is faster than any pattern.
 _SIGNS = ("=", "≈", "≃", "≅", "∼", r"\approx", r"\simeq", "&asymp;", "&approx;")
-_ENDS = frozenset("0123456789)}!%²³¹⁰⁴⁵⁶⁷⁸⁹;>$kKMGTBbnsl~&:")  # characters that the left side of one may end in
-_STARTS = frozenset("0123456789.-−–+~($\\√&({ \t\u00a0sletc≈σ<")
-_BLANK = " \t\u00a0\u2009\u202f"
+_BLANK = frozenset(" \t\u00a0\u2009\u202f&")
+_DIGITS = frozenset("0123456789")
+_ENDS = frozenset(")}!%²³¹⁰⁴⁵⁶⁷⁸⁹$~")  # characters that the left side of one may end in, besides digits
+_STARTS = frozenset("0123456789.-−–+~($\\√&({≈<")  # and the right side start with
+_ENDS_SO = re.compile(r"(?:\d|[)}])\s?[A-Za-z]{1,9}$|&nbsp;$|</?[a-zA-Z][^<>]{0,20}>$")  # as do a unit, or markup
+_STARTS_SO = re.compile(r"sqrt|exp|ln|log|sin|cos|tan|σ|sigmoid|abs|about|around|approx|roughly|circa")
 
 
 class Side(NamedTuple):
@@ -108,9 +111,9 @@ def _signs(text: str) -> list[int]:
             while before >= 0 and text[before] in _BLANK:
                 before -= 1
             after = at + size
-            while after < length and text[after] in _BLANK:
+            while after < length and text[after] in _BLANK and text[after] != "&":
                 after += 1
-            if before >= 0 and text[before] in _ENDS and after < length and text[after] in _STARTS:
+            if before >= 0 and after < length and _may_begin(text, after) and _may_end(text, before):
                 found.append(at)
             at = text.find(sign, at + size)
     found.sort()
@@ -120,9 +123,26 @@ def _signs(text: str) -> list[int]:
 _INSIDE = frozenset((NUMBER, OPERATOR, BANG, POWER, FRACTION, ROOT, UNIT))
 
 
+def _may_end(text: str, at: int) -> bool:
+    """Tell whether the left side of a statement may end in a character."""
+    last = text[at]
+    if last in _DIGITS:  # of a number, and of no name: x1 = 3
+        first = at
+        while first >= 0 and (text[first].isalnum() or text[first] == "_"):
+            first -= 1
+        return text[first + 1] in _DIGITS or text[first] == "\\"
+    return last in _ENDS or bool((last.isalpha() or last in ";>") and _ENDS_SO.search(text[max(0, at - 24) : at + 1]))
+
+
+def _may_begin(text: str, at: int) -> bool:
+    """Tell whether the right side of a statement may begin with a character."""
+    return text[at] in _STARTS or (text[at].isalpha() and bool(_STARTS_SO.match(text, at)))
+
+
 def _in_window(text: str, start: int, end: int) -> Iterator[Statement]:
     line = tokens(text, start, end)
-    line = [_markup(line, place) for place in range(len(line))]
+    if any(token.kind == RELATION for token in line):
+        line = [_markup(line, place) for place in range(len(line))]
     sides: dict[int, Side | None] = {}  # by the index of the token at which a side starts
     chain_first: Side | None = None
     chain_end = -1
@@ -139,7 +159,7 @@ def _in_window(text: str, start: int, end: int) -> Iterator[Statement]:
         sides[after] = right
         if previous is not None and right is not None:
             sign = "=" if token.text.endswith("=") and token.text != "~=" else "≈"
-            doubts = _doubts(line, place, previous) | _cut(text, previous.start, right.end)
+            doubts = _doubts(line, previous, right) | _cut(text, previous.start, right.end)
             yield Statement(previous, right, chain_first or previous, sign, doubts, word)
         if chain_first is None:
             chain_first = right
@@ -307,7 +327,7 @@ _DOUBTFUL_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _DOUBTFUL_AFTER = re.compile(
-    r"remainder|r|rem|modulo?|squared|cubed|plus|minus|times|over|or|to|point|hundred(?:ths)?|tenths|dozen|by|x|bits|hex"
+    r"remainder|r|rem|modulo?|squared|cubed|plus|minus|times|over|point|hundred(?:ths)?|tenths|dozen|by|x|bits|hex"
     r"|binary|octal|base|degrees|through",
     re.IGNORECASE,
 )
@@ -324,7 +344,7 @@ def _cut(text: str, start: int, end: int) -> frozenset[str]:
     return frozenset()
 
 
-def _doubts(line: list[Token], place: int, left: Side) -> frozenset[str]:
+def _doubts(line: list[Token], left: Side, right: Side) -> frozenset[str]:
     """Return what about the words on both sides of a statement makes its reading doubtful."""
     found = set()
     first = next((index for index, token in enumerate(line) if token.start == left.start), 0)
@@ -335,10 +355,12 @@ def _doubts(line: list[Token], place: int, left: Side) -> frozenset[str]:
             found.add(f"'{word}' stands before it")
     if first and line[first - 1].kind == POINT and line[first - 1].text == ",":
         found.add("a comma stands before it")
-    after = next((index for index, token in enumerate(line) if token.kind == RELATION and index > place), len(line))
-    right = [token for token in line[place + 1 : after] if token.kind == WORD]
-    if right and _DOUBTFUL_AFTER.fullmatch(right[0].text):
-        found.add(f"'{right[0].text}' stands after it")
+    after = next((index for index, token in enumerate(line) if token.start >= right.end), len(line))
+    if after < len(line) and line[after].kind == WORD:
+        word = line[after].text
+        either = word in ("or", "to", "and") and after + 1 < len(line) and line[after + 1].kind == NUMBER  # 12 or 13
+        if either or _DOUBTFUL_AFTER.fullmatch(word):
+            found.add(f"'{word}' stands after it")
     return frozenset(found)
 
 
@@ -351,7 +373,8 @@ CUES = re.compile(
     re.IGNORECASE,
 )
 SENTENCE_CUES = re.compile(
-    r"\b(?:assum\w+|not|cannot|never|instead|puzzle|mod|binary|hex\w*|octal|base|clock|floor\w*|ceil\w*|round(?:s|ed|ing)?"
-    r"|truncat\w*|solve|solution|guess\w*|claim\w*|evaluates?|floating|remainder)\b|n['’]t\b",
+    r"\b(?:(?:no|a) solution"
+    r"|assum\w+|not|cannot|never|instead|puzzle|mod|binary|hex\w*|octal|base|clock|floor\w*|ceil\w*|round(?:s|ed|ing)?"
+    r"|truncat\w*|guess\w*|claim\w*|evaluates?|floating|remainder)\b|n['’]t\b",
     re.IGNORECASE,
 )
