@@ -143,6 +143,12 @@ def test_a_finding_says_where_and_what() -> None:
     assert finding == Finding("a.md", 3, 5, "0.5 \\cdot 3 = 1.6", "wrong", "1.5", "1.5", "")
 
 
+def test_what_should_stand_there_is_said_only_where_it_tells_something() -> None:
+    """Not 0.000, nor gigabytes of what has no unit; the value is there in any case."""
+    assert [(f.verdict, f.should, f.value) for f in found("(0.1 - 0.3)^2 = 0.4")] == [("wrong", None, "0.04")]
+    assert [(f.verdict, f.should, f.value) for f in found("5 - 5 = 1")] == [("wrong", "0", "0")]
+
+
 def test_every_kind_of_document_is_read(tmp_path: Path) -> None:
     """By the end of its name."""
     for suffix in KINDS:

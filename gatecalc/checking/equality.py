@@ -250,9 +250,11 @@ def _thorough(statement: Statement, figure: Expression, formula: Expression, hed
     if found.verdict == "truncated" and not hedge:
         return Judged("truncated", shown, found.should)
     doubt = moved or _doubt(statement, figure, formula, numeral, value, text)
+    ops = functions(formula.node)
     if found.verdict == "undecided" or doubt:
         return Judged("undecided", shown, None, doubt or found.reason)
-    return Judged("wrong", shown, found.should)
+    telling = found.should and re.search("[1-9]", found.should) and (len(numeral.readings) == 1 or "unit" in ops)
+    return Judged("wrong", shown, found.should if telling or value.fraction == 0 else None)
 
 
 def _readings(statement: Statement, figure: Node, formula: Expression, value: Real) -> Iterator[tuple[str, Real]]:
@@ -478,8 +480,8 @@ def _reading_doubt(statement: Statement, other: bool = False) -> str:
                 return doubt
         elif _grouped(statement, doubt):
             return doubt
-    if statement.doubts:
-        return min(statement.doubts)
+    if place := statement.doubts():
+        return min(place)
     if _values(statement, "left to right"):
         return "it may be meant from left to right"
     numbers = [leaf.text for side in sides for leaf in leaves(side.node)]
@@ -596,8 +598,8 @@ def _left_to_right(node: Node) -> Node:
 
 def _place_doubt(statement: Statement, text: str) -> str:
     """Return what about the words around a statement makes it no claim of its author."""
-    if statement.doubts:
-        return min(statement.doubts)
+    if place := statement.doubts():
+        return min(place)
     first, last = statement.left.start, statement.right.end
     before = text[max(0, first - NEAR) : first].rpartition("\n\n")[2]
     after = text[last : last + NEAR].partition("\n\n")[0]

@@ -7,7 +7,8 @@ word. What is cut by markup, hangs on a symbol, or goes on in another line is no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from gatecalc.checking.printed import (
@@ -65,7 +66,7 @@ class Statement(NamedTuple):
         right: The side after it.
         first: The side that the chain of equalities began with, as far as it could be read.
         sign: ``=`` or ``≈``.
-        doubts: What about its place makes the reading doubtful.
+        doubts: Finds what about its place makes the reading doubtful; asked for only where the statement does not hold.
         word: The plain word that follows, as a unit would.
     """
 
@@ -73,7 +74,7 @@ class Statement(NamedTuple):
     right: Side
     first: Side
     sign: str
-    doubts: frozenset[str]
+    doubts: Callable[[], frozenset[str]]
     word: str
 
 
@@ -142,7 +143,7 @@ def _may_begin(text: str, at: int) -> bool:
 def _in_window(text: str, start: int, end: int) -> Iterator[Statement]:
     line = tokens(text, start, end)
     if any(token.kind == RELATION for token in line):
-        line = [_markup(line, place) for place in range(len(line))]
+        line = [_markup(line, place) if token.text in _MARKUP else token for place, token in enumerate(line)]
     sides: dict[int, Side | None] = {}  # by the index of the token at which a side starts
     chain_first: Side | None = None
     chain_end = -1
@@ -159,10 +160,13 @@ def _in_window(text: str, start: int, end: int) -> Iterator[Statement]:
         sides[after] = right
         if previous is not None and right is not None:
             sign = "=" if token.text.endswith("=") and token.text != "~=" else "≈"
-            doubts = _doubts(line, previous, right) | _cut(text, previous.start, right.end)
+            doubts = partial(_doubts, text, line, previous, right)
             yield Statement(previous, right, chain_first or previous, sign, doubts, word)
         if chain_first is None:
             chain_first = right
+
+
+_MARKUP = ("*", "**", "$")
 
 
 def _markup(line: list[Token], place: int) -> Token:
@@ -344,9 +348,9 @@ def _cut(text: str, start: int, end: int) -> frozenset[str]:
     return frozenset()
 
 
-def _doubts(line: list[Token], left: Side, right: Side) -> frozenset[str]:
+def _doubts(text: str, line: list[Token], left: Side, right: Side) -> frozenset[str]:
     """Return what about the words on both sides of a statement makes its reading doubtful."""
-    found = set()
+    found = set(_cut(text, left.start, right.end))
     first = next((index for index, token in enumerate(line) if token.start == left.start), 0)
     if first and line[first - 1].kind == WORD:
         word = line[first - 1].text
