@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gatecalc.cell import cell as cell
     from gatecalc.checking.check import check as check
     from gatecalc.checking.check import value as value
+    from gatecalc.checking.scan import scan as scan
     from gatecalc.counts.architecture import count as count
     from gatecalc.counts.fair import fair_width as fair_width
     from gatecalc.errors import GatecalcError as GatecalcError
@@ -34,6 +35,7 @@ _PUBLIC = {
     "cell": "cell",
     "check": "checking.check",
     "value": "checking.check",
+    "scan": "checking.scan",
     "trace": "numbers.trace",
     "train": "networks.training",
     "count": "counts.architecture",

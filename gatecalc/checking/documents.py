@@ -38,6 +38,11 @@ class Document(NamedTuple):
     lines: list[str]
     sha256: str
 
+    @property
+    def text(self) -> str:
+        """Its lines, put together again."""
+        return "\n".join(self.lines)
+
     def numerals(self) -> Iterator[Numeral]:
         """Yield the numerals, in reading order."""
         for number, line in enumerate(self.lines, start=1):
