@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatecalc.elementwise import ELEMENTWISE
-from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.errors import GatecalcError, Place, closest, shorten, text
 from gatecalc.language import At, Source, Tree, name, parse_equations, rewrite
 from gatecalc.record import Record
 
@@ -139,7 +139,7 @@ def cell(name_or_path: str | Cell) -> Cell:
     """
     if isinstance(name_or_path, Cell):
         return name_or_path
-    if name_or_path in built_in():
+    if text(name_or_path, "the cell") in built_in():
         return _built_in(name_or_path)
     if name_or_path != "-" and not name_or_path.endswith(".cell"):
         raise GatecalcError(

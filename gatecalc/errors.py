@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from gatecalc.record import Record
 
@@ -57,7 +58,31 @@ class Undecided(GatecalcError):
     """A question that is well posed and was not settled; the message is the reason."""
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def text(value: Any, what: str) -> str:
+    """Return a text that Python handed over, or refuse what is none.
+
+    >>> text("lstm", "the cell")
+    'lstm'
+    """
+    if not isinstance(value, str):
+        raise GatecalcError(f"type: {what} is {shorten(repr(value))}, where a text is needed", help="give a text")
+    return value
+
+
+def integer(value: Any, what: str) -> int:
+    """Return a whole number that Python handed over, NumPy's too, or refuse what is none.
+
+    >>> integer(5, "the length")
+    5
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise GatecalcError(
+            f"type: {what} is {shorten(repr(value))}, where a whole number is needed", help="give a whole number"
+        )
+    return int(value.__index__())
+
+
+def closest(name: object, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the closest known name, or nothing.
 
     >>> closest("sigmod", ["sigmoid", "tanh"])
@@ -66,7 +91,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     import difflib
 
     names = {candidate.lower(): candidate for candidate in known}
-    match = difflib.get_close_matches(name.lower()[:80], names, n=1)
+    match = difflib.get_close_matches(str(name).lower()[:80], names, n=1)
     return f"; did you mean '{names[match[0]]}'?" if match else ""
 
 

@@ -10,6 +10,17 @@ from typing import Any
 
 import click
 
+from gatecalc.errors import GatecalcError, integer
+
+MAX_DIGITS = 10_000  # after the point, that one may ask for
+
+
+def checked_digits(digits: Any) -> int:
+    """Return the digits after the point that are asked for, or refuse what is no such number."""
+    if not 0 <= integer(digits, "digits") <= MAX_DIGITS:
+        raise GatecalcError(f"limit: {digits} digits, and 0 to {MAX_DIGITS:,} can be had", help="ask for 6, or 50")
+    return int(digits)
+
 
 def format_option(*more: str) -> Callable[[Any], Any]:
     """Return the decorator of ``--format``; every command has ``text`` and ``json``."""

@@ -36,7 +36,7 @@ from gatecalc.calculus.words import (
     paths,
 )
 from gatecalc.cell import CONSTANTS, Cell, is_matrix
-from gatecalc.errors import GatecalcError
+from gatecalc.errors import GatecalcError, text
 from gatecalc.language import Source, Tree, add, multiply, name, number, parse, substitute
 from gatecalc.numbers.precise import ALGEBRA, ENCLOSURE, EXACT, PI, Real, apply
 
@@ -71,8 +71,11 @@ def grade(cell: Cell | str, output: str, input: str, formula: str | Tree, path: 
     >>> grade("gru", "h", "h_prev", "diag(1 - z) + diag(z * (1 - n**2)) @ U_n @ diag(r)").missing[0]
     'diag(z * (1 - n**2)) @ U_n @ diag(h_prev * r * (1 - r)) @ U_r'
     """
-    source = Source(formula if isinstance(formula, str) else str(formula))
-    tree = parse(source) if isinstance(formula, str) else formula
+    if isinstance(formula, Tree):
+        source, tree = Source(str(formula)), formula
+    else:
+        source = Source(text(formula, "the formula"))
+        tree = parse(source)
     return compare(jacobian(cell, output, input, path, steps), tree, source)
 
 

@@ -27,7 +27,7 @@ from gatecalc.calculus.words import IDENTITY, Algebra, chain, diag, factors, is_
 from gatecalc.cell import PREVIOUS, Cell, is_matrix
 from gatecalc.cell import cell as load
 from gatecalc.elementwise import ELEMENTWISE
-from gatecalc.errors import GatecalcError, closest
+from gatecalc.errors import GatecalcError, closest, integer, text
 from gatecalc.language import Tree, name, parse, substitute
 
 MAX_DEPTH = 40  # of a formula that is printed as one; beyond, its parts keep their names
@@ -349,4 +349,6 @@ def jacobian(cell: Cell | str, output: str, input: str, path: str = "local", ste
     >>> jacobian("gru", "h", "h_prev").formula.args[1]
     Tree('diag(z * (1 - n**2)) @ U_n @ (diag(r) + diag(h_prev * r * (1 - r)) @ U_r)')
     """
-    return Jacobian(load(cell) if isinstance(cell, str) else cell, output, input, path, steps)
+    for value, what in ((output, "the output"), (input, "the input"), (path, "the path")):
+        text(value, what)
+    return Jacobian(load(cell), output, input, path, integer(steps, "steps"))

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from gatecalc.checking.calculator import Scope, as_value, attributes, calculate, condition
 from gatecalc.checking.claims import NEVER, Claim, Pack, figures, find_packs, read_pack
 from gatecalc.checking.functions import describe, real
-from gatecalc.errors import GatecalcError, Undecided, closest, shorten
+from gatecalc.errors import GatecalcError, Undecided, closest, shorten, text
 from gatecalc.language import Source, parse
 from gatecalc.numbers.numeral import read_all
 from gatecalc.numbers.precise import ALGEBRA, EXACT, Real
 from gatecalc.numbers.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
+from gatecalc.report import checked_digits
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
 
@@ -100,7 +101,7 @@ def check(
     Raises:
         GatecalcError: For a folder without packs. What is wrong with one pack is in the report's ``errors``.
     """
-    packs = find_packs(paths)
+    packs = find_packs([text(path, "the path") for path in paths])
     findings: list[Finding] = []
     errors: list[GatecalcError] = []
     for done, result in enumerate(_each(packs, jobs, only), start=1):
@@ -317,8 +318,12 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
     >>> value("sigmoid(3)**20", states="0.3784")
     Value(value='0.378421', verdict='rounded', how='enclosure', should=None, reason='')
     """
+    source = Source(text(expression, "the formula"), "<formula>")
+    if states is not None:
+        text(states, "the figure")
+    checked_digits(digits)
     try:
-        result = calculate(Source(expression, "<formula>"))
+        result = calculate(source)
         if states is None:
             return Value(show(result, digits), None, _known(result), None, "")
     except Undecided as undecided:

@@ -7,9 +7,7 @@ import re
 import click
 
 from gatecalc.errors import GatecalcError
-from gatecalc.report import format_option, print_json, table
-
-MAX_DIGITS = 10_000
+from gatecalc.report import MAX_DIGITS, format_option, print_json, table
 
 
 class Calculator(click.Command):

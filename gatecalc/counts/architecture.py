@@ -408,13 +408,14 @@ def given_widths(of: Cell, values: Mapping[str, int | None]) -> dict[str, int]:
 
 def whole(value: object, what: str) -> int:
     """Return a width that is a positive whole number of at most 1,000 digits; refuse all else."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    number = int(value.__index__()) if hasattr(value, "__index__") and not isinstance(value, bool) else 0
+    if number < 1:
         raise GatecalcError(
             f"{what}: {shown(value)} is not a positive whole number", help=f"give {what} as 1, 2, 3, ..."
         )
-    if value >= 10**MAX_DIGITS:
+    if number >= 10**MAX_DIGITS:
         raise GatecalcError(f"{what}: it has more than {MAX_DIGITS} digits", help="take a smaller one")
-    return value
+    return number
 
 
 def shown(value: object) -> str:

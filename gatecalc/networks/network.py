@@ -84,7 +84,7 @@ class Network:
         self.layers = _positive(layers, "layers")
         self.settings = _positive(settings, "settings")
         self.directions = 2 if bidirectional else 1
-        if str(np.dtype(dtype)) not in ("float32", "float64"):
+        if dtype not in ("float32", "float64", np.float32, np.float64):
             raise GatecalcError(f"value: the dtype is '{shorten(str(dtype))}'", help="use float32 or float64")
         self.dtype = np.dtype(dtype)
         if self.layers > MAX_LAYERS:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.errors import GatecalcError, Place, closest, shorten, text
 from gatecalc.networks import saved
 from gatecalc.networks.layer import Array
 from gatecalc.networks.network import checked_lengths, finite
@@ -236,7 +236,7 @@ def task(name: str, loss: str | None = None) -> Task:
         )
     if loss is None:
         return found
-    if loss not in LOSSES:
+    if text(loss, "the loss") not in LOSSES:
         raise GatecalcError(
             f"name: unknown loss '{shorten(loss)}'{closest(loss, LOSSES)}", help="known are " + ", ".join(LOSSES)
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from gatecalc.cell import Cell
 from gatecalc.cell import cell as find_cell
-from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.errors import GatecalcError, Place, closest, integer, shorten, text
 from gatecalc.networks import saved
 from gatecalc.networks.initial import Numbers
 from gatecalc.networks.initial import draw as draw_weights
@@ -106,12 +106,33 @@ class Options:
     readout_bias: bool = False
 
 
+_KINDS: dict[str, tuple[Any, str]] = {  # of the fields of Options, by their annotations
+    "int": ((int, np.integer), "a whole number"),
+    "float": ((int, float, np.integer, np.floating), "a number"),
+    "str": (str, "a text"),
+    "bool": ((bool, np.bool_), "True or False"),
+    "tuple[str, ...]": (tuple, "a list of names"),
+    "None": (type(None), "nothing"),
+}
+
+
 def _check(options: Options, settings: Sequence[Mapping[str, Any]]) -> None:
     """Refuse options that no run can have."""
+    for field in dataclasses.fields(options):
+        value, kinds = getattr(options, field.name), str(field.type).split(" | ")
+        if not any(isinstance(value, _KINDS[kind][0]) for kind in kinds) or (
+            isinstance(value, bool) and kinds != ["bool"]
+        ):
+            raise GatecalcError(
+                f"type: {field.name} is {shorten(repr(value))}, where {_KINDS[kinds[0]][1]} is needed",
+                help=f"leave it out, and it is {field.default!r}",
+            )
+    if options.window is not None and options.window < 1:
+        raise GatecalcError(f"--window: it is {options.window}", help="give a whole number from 1")
     small = (("seed", options.seed, "a whole number from 0"), ("threshold", options.threshold, "a number from 0"))
     rates = [("rate", setting.get("rate", options.rate), "a number from 0") for setting in settings]
     for name, value, wanted in (*small, *rates):
-        if isinstance(value, (list, tuple)) or not 0 <= value < float("inf"):
+        if not isinstance(value, _KINDS["float"][0]) or not 0 <= value < float("inf"):
             raise GatecalcError(f"--{name}: it is {_number(value)}", help=f"give {wanted}")
     for name in ("clip_norm", "clip_value"):
         value = getattr(options, name)
@@ -119,6 +140,10 @@ def _check(options: Options, settings: Sequence[Mapping[str, Any]]) -> None:
             raise GatecalcError(f"--{name.replace('_', '-')}: it is {_number(value)}", help="give a number above 0")
     if options.passes is not None and not 1 <= options.passes <= MAX_PASSES:
         raise GatecalcError(f"--passes: it is {options.passes}", help=f"give a whole number from 1 to {MAX_PASSES:,}")
+
+
+def _brief(value: Any) -> str:
+    return repr(shorten(value) if isinstance(value, str) else value)
 
 
 def _number(value: Any) -> str:
@@ -494,10 +519,12 @@ class Trainer:
             GatecalcError: For a file that is not a saved run, or that is the run of something else.
         """
         arrays, about = saved.read(path)
-        for key, value in self._about().items():
-            if about.get(key) != value:
+        own = self._about()
+        own, former = own | own.pop("options"), about | about.pop("options", {})
+        for key, value in own.items():
+            if former.get(key) != value:
                 raise GatecalcError(
-                    f"file: the saved run has {key} {about.get(key)!r}, this one {value!r}",
+                    f"file: the saved run has {key} {_brief(former.get(key))}, this one {_brief(value)}",
                     Place(path),
                     "go on with the options of the saved run",
                 )
@@ -530,6 +557,7 @@ class Trainer:
     def _about(self) -> dict[str, Any]:
         """Return what a run is, as JSON gives it back."""
         options = {key: value for key, value in dataclasses.asdict(self.options).items() if key not in _FREE}
+        options["rate"] = float(self.settings[0].get("rate", self.options.rate))
         about = {"task": self.task.name, "cell": str(self.cell), "length": self.length, "options": options}
         found: dict[str, Any] = json.loads(json.dumps(about))
         return found
@@ -607,9 +635,15 @@ def train(
     >>> train("remember-first", "rnn", 5, W=0.5, U=0.5, V=0.5, rate=0.5).learned
     8
     """
-    found_cell = find_cell(cell) if isinstance(cell, str) else cell
+    found_cell = find_cell(cell)
     options, weights = split_options(values)
-    trainer = Trainer(task(task_name, options.loss), found_cell, length, [weights], options)
+    if save is not None:
+        saved.check_writable(text(save, "save"))
+    if resume is not None:
+        text(resume, "resume")
+    trainer = Trainer(
+        task(text(task_name, "the task"), options.loss), found_cell, integer(length, "the length"), [weights], options
+    )
     if resume is not None:
         trainer.restore(resume)
     (result,) = trainer.run(progress)
@@ -625,7 +659,7 @@ def split_options(values: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
     if isinstance(given.get("freeze"), (list, tuple)):
         given["freeze"] = tuple(given["freeze"])
     elif "freeze" in given:
-        given["freeze"] = (given["freeze"],)
+        given["freeze"] = (text(given["freeze"], "freeze"),)
     weights = {name: value for name, value in values.items() if name not in known}
     for name in weights:
         if not name.startswith(("W", "U", "V", "b", "p_")) and name[:1].islower():

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from gatecalc.cell import CONSTANTS, PREVIOUS, Cell, Product
 from gatecalc.cell import cell as find_cell
-from gatecalc.errors import GatecalcError, Undecided, closest, shorten
+from gatecalc.errors import GatecalcError, Undecided, closest, shorten, text
 from gatecalc.language import Tree, parse
 from gatecalc.numbers.precise import Real, evaluate
+from gatecalc.report import checked_digits
 
 MAX_STEPS = 10_000
 MAX_ELEMENTS = 200_000  # numbers computed: steps times the widths of all vectors
@@ -131,9 +132,9 @@ def trace(cell: Cell | str, x: Any, digits: int = 6, show: Sequence[str] = (), *
 
 def run(cell: Cell | str, x: Any, values: Mapping[str, Any], digits: int = 6, show: Sequence[str] = ()) -> Trace:
     """Do what :func:`trace` does, the weights and initial states in a mapping of any names."""
-    cell = find_cell(cell) if isinstance(cell, str) else cell
+    cell, digits = find_cell(cell), checked_digits(digits)
     inputs, weights, states = start(cell, x, values)
-    formulas = _formulas(cell, show)
+    formulas = _formulas(cell, [text(formula, "a column of 'show'") for formula in show])
 
     initial = {name.removesuffix(PREVIOUS): vector for name, vector in states.items()}
     series: dict[str, list[Vector]] = {name: [] for name in ("x", *cell.written, *formulas)}
@@ -193,11 +194,11 @@ def _elementwise(formula: Tree, known: Mapping[str, Any]) -> Vector:
 def _formulas(cell: Cell, show: Sequence[str]) -> dict[str, Tree]:
     """Read the further columns, which may be elementwise formulas over the cell's vectors of one width."""
     formulas = {}
-    for text in show:
-        tree = parse(text)
+    for column in show:
+        tree = parse(column)
         if not _is_elementwise(tree):
             raise GatecalcError(
-                f"syntax: '{shorten(text)}' is not elementwise", help="a column is a formula such as 'r * h_prev'"
+                f"syntax: '{shorten(column)}' is not elementwise", help="a column is a formula such as 'r * h_prev'"
             )
         for name in tree.names():
             if name not in cell.widths and name not in cell.parameters and name not in CONSTANTS:
@@ -207,9 +208,9 @@ def _formulas(cell: Cell, show: Sequence[str]) -> dict[str, Tree]:
                 )
         if len({cell.widths[name] for name in tree.names() if name in cell.widths}) > 1:
             raise GatecalcError(
-                f"shape: '{shorten(text)}' joins vectors of different widths", help="a column is elementwise"
+                f"shape: '{shorten(column)}' joins vectors of different widths", help="a column is elementwise"
             )
-        formulas[text] = tree
+        formulas[column] = tree
     return formulas
 
 
