@@ -42,6 +42,12 @@ class GatecalcError(Exception):
             self.place = place
         return self
 
+    def _asdict(self) -> dict[str, Any]:
+        """Return what a program wants to know of it."""
+        place = self.place or Place("")
+        where = {"path": place.path or None, "line": place.line, "column": place.column}
+        return {**where, "message": self.message, "help": self.help}
+
     def __str__(self) -> str:
         """The line of the error, the source line with a caret, and the remedy."""
         place = self.place

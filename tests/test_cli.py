@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -110,3 +113,46 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 def test_the_group_is_a_click_command() -> None:
     """So that others can mount it."""
     assert gatecalc.name == "gatecalc"
+
+
+COMMANDS = [
+    'value "1/3"',
+    'value "1/3" --states 0.33',
+    'value "exp(exp(exp(10)))"',
+    "check docs/parameters.toml",
+    "check docs/missing.toml",
+    "coverage docs/parameters.md docs/parameters.toml",
+    "cells",
+    "show gru",
+    "derive lstm c c_prev",
+    "derive lstm c c_prev --explain --explicit 1 --at b_f=3",
+    'grade lstm c c_prev "diag(f)"',
+    'grade lstm c c_prev "diag(i)"',
+    "count lstm",
+    "count lstm --input 3 --hidden 5 --steps 2",
+    "layout lstm --framework keras --input 3 --hidden 5",
+    "fair lstm:5 gru --input 3",
+    "fair lstm:6 gru --input 3",
+    "trace lstm --input 1,0",
+    "train information --length 3",
+    "audit docs/missing.npz",
+]
+
+
+def test_in_json_the_keys_of_a_command_are_the_same_and_nothing_is_an_empty_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Null stands where there is nothing; what could not be read is told to programs too."""
+    monkeypatch.chdir(Path(__file__).parent.parent)
+    keys: dict[str, set[str]] = {}
+    for line in COMMANDS:
+        arguments = shlex.split(line)
+        result = json.loads(run(*arguments, "--format", "json").stdout)
+        assert '""' not in json.dumps(result), line
+        assert keys.setdefault(arguments[0], set(result)) == set(result), line
+        for row in result.get("claims", ()):
+            assert keys.setdefault("claim", set(row)) == set(row)
+    (error,) = json.loads(run("check", "docs/missing.toml", "--format", "json").stdout)["errors"]
+    assert (error["path"], error["line"]) == ("docs/missing.toml", None)
+    assert error["message"] == "file: cannot read it: no such file or directory"
+    assert json.loads(run("value", "exp(exp(exp(10)))", "--format", "json").stdout)["how"] is None

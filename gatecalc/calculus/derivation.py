@@ -130,7 +130,9 @@ class Derivation:
         found = compare(self._jacobian, parse(source), source)
         if found.correct:
             return (
-                ("undecided", ENCLOSURE, None, found.note) if found.how == ENCLOSURE else ("exact", ALGEBRA, None, "")
+                ("undecided", ENCLOSURE, None, found.note or "")
+                if found.how == ENCLOSURE
+                else ("exact", ALGEBRA, None, "")
             )
         sides = (("missing", found.missing), ("extra", found.extra))
         reason = "; ".join(f"{what} {', '.join(words)}" for what, words in sides if words)

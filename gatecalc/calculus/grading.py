@@ -52,14 +52,14 @@ class Grade(NamedTuple):
         missing: The words that it lacks.
         extra: The words that it should not have.
         how: How that is known: ``exact`` by the normal form, ``algebra`` by SymPy, ``enclosure`` at random points.
-        note: Where they differ, in numbers; or what the agreement rests on.
+        note: Where they differ, in numbers; or what the agreement rests on; None where there is nothing to say.
     """
 
     correct: bool
     missing: Sequence[str] = ()
     extra: Sequence[str] = ()
     how: str = EXACT
-    note: str = ""
+    note: str | None = None
 
 
 def grade(cell: Cell | str, output: str, input: str, formula: str | Tree, path: str = "local", steps: int = 1) -> Grade:
@@ -105,7 +105,7 @@ def compare(derived: Jacobian, formula: Tree, source: Source | None = None) -> G
     if not wrong:
         how = ENCLOSURE if ENCLOSURE in hows else ALGEBRA
         rests = f"the difference encloses 0 at {POINTS} random points to {BITS} bits; algebra does not settle it"
-        return Grade(True, how=how, note=rests if how == ENCLOSURE else "")
+        return Grade(True, how=how, note=rests if how == ENCLOSURE else None)
     ours, theirs = (
         [word for word in side if wrong & set(_by_matrices(algebra.expand(word)))] for side in (ours, theirs)
     )

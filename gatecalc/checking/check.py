@@ -30,12 +30,12 @@ class Finding(NamedTuple):
         states: As printed.
         verdict: One of :data:`gatecalc.numbers.verdicts.VERDICTS`.
         value: What it is, to more digits than were printed; None when undecided.
-        how: ``exact``, ``enclosure``, ``algebra``, ``float64`` or ``float32``.
+        how: ``exact``, ``enclosure``, ``algebra``, ``float64`` or ``float32``; None when undecided.
         expect: The verdict that the pack expects of a known erratum.
         note: The pack's.
         of: The formula of the value, as the pack writes it.
         should: What should stand there, when something else should.
-        reason: Why, where the verdict alone does not say.
+        reason: Why, where the verdict alone does not say; else None.
         pack_line: Where the claim stands in the pack.
     """
 
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
     note: str | None
     of: str
     should: str | None
-    reason: str
+    reason: str | None
     pack_line: int | None
 
     @property
@@ -169,12 +169,12 @@ def check_claim(claim: Claim, pack: Pack) -> Finding:
         states=claim.states,
         verdict=judgement.verdict,
         value=None if judgement.verdict == "undecided" else _shown(value, _digits(claim)),
-        how=judgement.how,
+        how=None if judgement.verdict == "undecided" else judgement.how,
         expect=claim.expect,
         note=claim.note,
         of=_of(claim),
         should=judgement.should,
-        reason=judgement.reason,
+        reason=judgement.reason or None,
         pack_line=claim.place.line,
     )
 
@@ -298,10 +298,10 @@ class Value(NamedTuple):
     """What the calculator found: the proved digits, and the verdict on a printed figure if there is one."""
 
     value: str | None
-    verdict: str | None
-    how: str
-    should: str | None
-    reason: str
+    verdict: str | None = None
+    how: str | None = None
+    should: str | None = None
+    reason: str | None = None
 
 
 def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
@@ -316,7 +316,7 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
         GatecalcError: With the place of what cannot be used.
 
     >>> value("sigmoid(3)**20", states="0.3784")
-    Value(value='0.378421', verdict='rounded', how='enclosure', should=None, reason='')
+    Value(value='0.378421', verdict='rounded', how='enclosure', should=None, reason=None)
     """
     source = Source(text(expression, "the formula"), "<formula>")
     if states is not None:
@@ -325,12 +325,13 @@ def value(expression: str, states: str | None = None, digits: int = 6) -> Value:
     try:
         result = calculate(source)
         if states is None:
-            return Value(show(result, digits), None, _known(result), None, "")
+            return Value(show(result, digits), None, _known(result))
     except Undecided as undecided:
-        return Value(None, "undecided", EXACT, None, undecided.message)
+        return Value(None, "undecided", None, None, undecided.message)
     claim = Claim("value", None, states, figures(states), None, None, None, None, None, None, 1, _NOWHERE)
     judgement = _figures(claim, result, Scope())
-    return Value(_shown(result, digits), judgement.verdict, judgement.how, judgement.should, judgement.reason)
+    how = None if judgement.verdict == "undecided" else judgement.how
+    return Value(_shown(result, digits), judgement.verdict, how, judgement.should, judgement.reason or None)
 
 
 _NOWHERE = Source("").place((1, 0))

@@ -29,17 +29,18 @@ def command(format: str, paths: tuple[str, ...]) -> int:
     from gatecalc.errors import GatecalcError
     from gatecalc.models.audit import audit
 
-    status, found = OK, []
+    status, found, errors = OK, [], []
     for path in paths:
         try:
             found.append(audit(path))
         except GatecalcError as error:
             click.echo(str(error), err=True)
+            errors.append(error)
             status = BROKEN
     if status == OK and any(each.wrong or each.contradicted for each in found):
         status = FOUND
     if format == "json":
-        print_json({"files": found})
+        print_json({"files": found, "errors": errors})
     else:
         for each in found:
             click.echo("\n".join(_lines(each)))

@@ -37,7 +37,7 @@ def command(
         click.echo(str(error), err=True)
     failures = report.failures(allow_undecided)
     if format == "json":
-        print_json({"claims": report.claims, "summary": report.summary})
+        print_json({"claims": report.claims, "summary": report.summary, "errors": report.errors})
     elif errata:
         click.echo(show_errata(report))
     else:

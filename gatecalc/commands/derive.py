@@ -61,8 +61,8 @@ def command(
             followed = story(found._jacobian, read_values(at), digits)
     entries = None if explicit is None else found.explicit(explicit)
     if format == "json":
-        more = {"explanation": found.explanation} if explain else {}
-        print_json(plain(found) | more | {"explicit": entries, "at": followed})
+        more = {"explanation": found.explanation if explain else None, "explicit": entries, "at": followed}
+        print_json(plain(found) | more)
         return
     if format != "text":
         pages = {"latex": lambda: found.latex, "numpy": found.numpy, "unicode": found.unicode}

@@ -46,7 +46,7 @@ def command(
     if format == "json":
         print_json(result)
     elif result.verdict is None:
-        click.echo(f"{result.value}  ({_HOW[result.how]})")
+        click.echo(f"{result.value}  ({_HOW[str(result.how)]})")
     elif result.verdict == "undecided":
         click.echo(f"{states.strip() + ': ' if states else ''}undecided: {result.reason}")
     else:
@@ -54,7 +54,7 @@ def command(
             f"{(states or '').strip()}: {result.verdict}" + (f"; it should be {result.should}" if result.should else "")
         )
         if result.value:
-            click.echo(f"{result.value}  ({_HOW[result.how]})")
+            click.echo(f"{result.value}  ({_HOW[str(result.how)]})")
         if result.reason:
             click.echo(result.reason)
     passing = (*PASSING, None, "undecided") if allow_undecided else (*PASSING, None)
