@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -171,6 +172,12 @@ def figures(states: str) -> tuple[Numeral, ...]:
     return () if states.strip().lower() == NEVER else tuple(read_all(states))
 
 
+MAX_CLAIMS = 50_000
+MAX_PARTS = 50  # of a key with dots: tomllib takes time by their square
+_DOTTED = re.compile(rf"(?<![\w\-])(?:[\w\-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
+_KEY = re.compile(r"[ \t]*([\w\-.\"']+?)[ \t]*=")
+
+
 class _Reader:
     """One pack, from TOML to claims."""
 
@@ -178,6 +185,12 @@ class _Reader:
         self.path = path
         self.text = text.replace("\r\n", "\n")
         self.lines = self.text.split("\n")
+        self.starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+        dotted = _DOTTED.search(self.text)
+        if dotted:
+            raise GatecalcError(
+                f"limit: a key has more than {MAX_PARTS} parts", self.at(dotted.start()), "write plain tables"
+            )
         try:
             self.data = tomllib.loads(self.text, parse_float=Decimal)
         except ValueError as error:  # TOML's own, and Python's for an integer of thousands of digits
@@ -197,6 +210,10 @@ class _Reader:
             line, column = int(match[1]), int(match[2])
             place = Place(self.path, line, column, self.lines[min(line, len(self.lines)) - 1])
             message = message[: match.start()]
+            key = _KEY.match(self.lines[line - 1]) if message == "Cannot overwrite a value" else None
+            if key:
+                place = place._replace(column=key.start(1) + 1)
+                return GatecalcError(f"key: '{key[1]}' is given a second time", place, "keep one of them")
         else:
             place = Place(self.path, len(self.lines))
             message = message.split(" (")[0]
@@ -209,7 +226,7 @@ class _Reader:
         inside: tuple[str | int, ...] = (table, order) if table in LISTS else (table,) if table else ()
         path = (*inside, *(key for key in keys if key != ""))
         while path and path not in self.places:
-            path = path[:-1]
+            path = (*path, 0) if (*path, 0) in self.places else path[:-1]
         return self.places.get(path)
 
     def place(self, table: str, order: int = 0, *keys: str | int) -> Place:
@@ -223,9 +240,8 @@ class _Reader:
         return self.at(spot.key) if spot else Place(self.path)
 
     def at(self, offset: int) -> Place:
-        line = self.text.count("\n", 0, offset)
-        column = offset - (self.text.rfind("\n", 0, offset) + 1) + 1
-        return Place(self.path, line + 1, column, self.lines[line])
+        line = bisect_right(self.starts, offset) - 1
+        return Place(self.path, line + 1, offset - self.starts[line] + 1, self.lines[line])
 
     def source(self, text: str, table: str, order: int, *keys: str | int) -> Source:
         """Return a formula with its place, down to the column unless the pack writes it with escapes."""
@@ -248,6 +264,12 @@ class _Reader:
         if not isinstance(self.data.get("document"), str):
             raise GatecalcError(
                 "key: the pack does not name its document", Place(self.path, 1), "begin with 'document = \"its title\"'"
+            )
+        rows = [table.get("rows") for table in self.data.get("table", ())]
+        cells = sum(len(row) for each in rows if isinstance(each, list) for row in each if isinstance(row, list))
+        if len(self.data.get("claim", ())) + cells > MAX_CLAIMS:
+            raise GatecalcError(
+                f"limit: the pack has more than {MAX_CLAIMS:,} claims and cells", Place(self.path), "split the pack"
             )
         scope = self.scope()
         claims = [
@@ -286,14 +308,16 @@ class _Reader:
                 raise GatecalcError(
                     f"type: '{key}' is {_toml_type(value)}, where a text is needed",
                     self.caret(table, order, key),
-                    f'write {key} = "{value}"' if isinstance(value, int | Decimal) else None,
+                    f'write {key} = "{value}"' if isinstance(value, int | Decimal) else f'write {key} = "a text"',
                 )
             if key in ("line", "times", "numerals") and (
                 not isinstance(value, int) or isinstance(value, bool) or value < 1
             ):
+                found = str(value) if type(value) is int else _toml_type(value)
                 raise GatecalcError(
-                    f"type: '{key}' is {_toml_type(value)}, where a number from 1 is needed",
+                    f"type: '{key}' is {found}, where a number from 1 is needed",
                     self.caret(table, order, key),
+                    f"write {key} = 12, or leave it out",
                 )
         if table != "table" and entry.get("expect", "wrong") not in VERDICTS:
             raise GatecalcError(

@@ -133,5 +133,6 @@ def summary_line(report: Report, failed: int) -> str:
         parts.append(f"{counts['errata']} known {'erratum' if counts['errata'] == 1 else 'errata'}")
     if report.errors:
         parts.append(f"{len(report.errors)} not checked")
-    text = f"{counts['claims']} claims in {packs} {'pack' if packs == 1 else 'packs'}: {', '.join(parts) or 'none'}"
+    claims, plural = counts["claims"], "s" * (packs != 1)
+    text = f"{claims} claim{'s' * (claims != 1)} in {packs} pack{plural}: {', '.join(parts) or 'none'}"
     return click.style(text, fg="red" if failed or report.errors else "green", bold=True)
