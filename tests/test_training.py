@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import json
+import signal
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -423,6 +424,47 @@ def test_ctrl_c_ends_a_sweep_with_the_runs_that_were_made() -> None:
         found = sweep("remember-first", "lstm", lengths, {"rate": [0.1, 0.2]}, options, stop)
         assert found.runs[0].interrupted
         assert len(found.rows) == len(found.runs) == (2 if options.layers == 2 else 4)
+
+
+def test_a_run_that_ctrl_c_stops_inside_a_pass_goes_on_as_if_it_had_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pass is made to its end; of a sweep, what was made is in the table."""
+    shared: dict[str, Any] = {"hidden": 3, "initial": "uniform", "optimiser": "adam", "passes": 9}
+    whole = train("adding", "gru", 4, **shared)
+    step = Trainer._step
+    calls = []
+
+    def stop(trainer: Trainer) -> None:
+        calls.append(trainer)
+        if len(calls) == 4:
+            signal.raise_signal(signal.SIGINT)
+        step(trainer)
+
+    monkeypatch.setattr(Trainer, "_step", stop)
+    part = train("adding", "gru", 4, save=str(tmp_path / "run.npz"), **shared)
+    assert (part.interrupted, part.passes) == (True, 4)
+    rest = train("adding", "gru", 4, resume=str(tmp_path / "run.npz"), **shared)
+    assert (rest.losses, rest.weights) == (whole.losses, whole.weights)
+    calls.clear()
+    command = ["train", "adding", "--length", "4,5", "--hidden", "3", "--initial", "uniform", "--passes", "9"]
+    lines = CliRunner().invoke(gatecalc, command, catch_exceptions=False).output.splitlines()
+    assert [line.split() for line in lines[:1]] == [["length", "learned", "passes", "loss"]]
+    assert [line.split()[:3] for line in lines[1:-1]] == [["4", "interrupted", "4"]]
+    assert lines[-1] == "interrupted: 1 of these runs had not ended, and 1 not begun"
+
+
+def test_a_second_ctrl_c_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the end of a long pass; and afterwards Ctrl-C is what it was."""
+
+    def stop(trainer: Trainer) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Trainer, "_step", stop)
+    with pytest.raises(KeyboardInterrupt):
+        train("adding", "gru", 4, initial="uniform", passes=9)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 # Random numbers of C libraries.

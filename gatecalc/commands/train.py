@@ -151,9 +151,10 @@ def _sweep_text(found: Any, goal: bool) -> str:
     """Lay out the table of a sweep; where nothing is to be learned, the loss is the measure alone."""
     columns = found.columns if goal else [*found.columns[:-3], "norm"]
     rows = []
-    for row in found.rows:
+    for row, run in zip(found.rows, found.runs):
         loss = "diverged" if row[-1] is None else f"{row[-1]:.6g}"
-        learned = ["never" if row[-3] is None else row[-3], row[-2]] if goal else []
+        never = "interrupted" if run.interrupted else "never"
+        learned = [never if row[-3] is None else row[-3], row[-2]] if goal else []
         rows.append([*row[:-3], *learned, loss])
     return table(rows, columns, "r" * len(columns))
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -407,17 +410,21 @@ class Trainer:
     # The run.
 
     def run(self, progress: Progress | None = None) -> list[Trained]:
-        """Run until every setting has learned, diverged or used up its passes; Ctrl-C stops with what there is."""
+        """Run until every setting has learned, diverged or used up its passes.
+
+        Ctrl-C stops after the pass that is being made, with what there is: from weights half stepped no saved run could
+        go on. A second Ctrl-C does not wait.
+        """
         passes = self.task.passes if self.options.passes is None else self.options.passes
-        interrupted = False
-        try:
-            with np.errstate(all="ignore"):
-                while self.running and self.passes < passes:
-                    self._pass(last=self.passes + 1 == passes)
+        with np.errstate(all="ignore"), _noted() as interrupts:
+            while self.running and self.passes < passes and not interrupts:
+                self._pass(last=self.passes + 1 == passes)
+                try:
                     if progress is not None:
                         progress(self.passes, self.losses[self.running[0]][-1] if self.running else 0.0)
-        except KeyboardInterrupt:
-            interrupted = True
+                except KeyboardInterrupt:
+                    interrupts.append(signal.SIGINT)
+        interrupted = bool(interrupts) and self.passes < passes
         for position, run in enumerate(self.running):
             if interrupted or run not in self.results:
                 self.results[run] = self.result(run, position, interrupted=interrupted)
@@ -591,6 +598,27 @@ class Trainer:
             how=str(self.network.dtype),
             losses=losses,
         )
+
+
+@contextmanager
+def _noted() -> Iterator[list[int]]:
+    """Note a first Ctrl-C instead of raising it, where Python would raise it: in the main thread."""
+    noted: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield noted
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield noted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def can_mix(found: Task, lengths: Sequence[int], options: Options, count: int) -> bool:
