@@ -16,6 +16,7 @@ from gatecalc.calculus.jacobian import jacobian
 from gatecalc.cell import built_in, cell, parse_cell
 from gatecalc.errors import GatecalcError
 from tests.random_cells import cell_texts
+from tests.test_check import run
 
 GRU = (
     "diag(1 - z) + diag(z * (1 - n**2)) @ U_n @ (diag(r) + diag(h_prev * r * (1 - r)) @ U_r)"
@@ -239,6 +240,21 @@ def test_of_any_formula_every_word_is_needed(text: str, draw: random.Random) -> 
     turned = grade(found, found.states[-1], by, f"{rest} - ({left_out})")
     assert not turned.correct
     assert turned.missing
+
+
+def test_a_number_before_a_product_of_matrices_is_a_number_before_all_of_it() -> None:
+    """Python reads 2 * U @ v as (2 * U) @ v, which is the same; a vector there is not."""
+    assert grade("rnn", "h", "h_prev", "2 * diag(1 - h**2) @ U @ I - diag(1 - h**2) @ U").correct
+    assert grade("lstm", "h", "h_prev", "0").missing
+    assert grade("gru", "h", "x", "0.5 * U_n @ W_n + 0").extra == ["0.5 * U_n @ W_n"]
+    with pytest.raises(GatecalcError, match=r"reads as"):
+        grade("gru", "h", "h_prev", "r * U_n @ diag(r)")
+
+
+def test_a_formula_may_begin_with_a_minus_sign() -> None:
+    """It is no option."""
+    result = run("grade", "lstm", "c", "f", "-diag(c_prev) + 2 * diag(c_prev)")
+    assert (result.exit_code, result.stdout) == (0, "correct\n")
 
 
 def test_identities_of_functions_are_settled_by_algebra() -> None:

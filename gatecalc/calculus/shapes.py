@@ -101,7 +101,7 @@ class Reader:
 
     def _product(self, node: Tree) -> Shape:
         left, right = node.args
-        if left.op == "*" and is_matrix(str(left.args[-1])):
+        if left.op == "*" and is_matrix(str(left.args[-1])) and not all(map(_is_number, left.args[:-1])):
             first = " * ".join(str(factor) for factor in left.args[:-1])
             raise self.refuse(
                 node,

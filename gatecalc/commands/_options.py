@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,13 @@ from typing import Any
 import click
 
 from gatecalc.errors import GatecalcError, Place
+
+
+class FormulaCommand(click.Command):
+    """A command whose formula may begin with a minus sign."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {each}" if re.match(r"-(?!-|h$|$)", each) else each for each in args])
 
 
 class Whole(click.ParamType):  # type: ignore[type-arg]

@@ -7,10 +7,11 @@ import sys
 import click
 
 from gatecalc.cli import FOUND, OK
+from gatecalc.commands._options import FormulaCommand
 from gatecalc.report import format_option, print_json
 
 
-@click.command()
+@click.command(cls=FormulaCommand)
 @click.argument("cell")
 @click.argument("output")
 @click.argument("input")
@@ -29,7 +30,7 @@ def command(cell: str, output: str, input: str, formula: str, path: str, steps: 
     """
     from gatecalc.calculus.grading import grade
 
-    found = grade(cell, output, input, sys.stdin.read() if formula == "-" else formula, path, steps)
+    found = grade(cell, output, input, sys.stdin.read() if formula == "-" else formula.strip(), path, steps)
     if format == "json":
         print_json(found)
     else:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
+from gatecalc.commands._options import FormulaCommand
 from gatecalc.errors import GatecalcError
 from gatecalc.report import MAX_DIGITS, format_option, print_json, table
 
 
-class Calculator(click.Command):
-    """A command whose expression may begin with a minus sign."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f" {each}" if re.match(r"-(?!-|h$)", each) else each for each in args])
-
-
-@click.command(cls=Calculator)
+@click.command(cls=FormulaCommand)
 @click.argument("expression", required=False)
 @click.option("--states", metavar="FIGURE", help="A printed figure to judge.")
 @click.option(
