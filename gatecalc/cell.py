@@ -158,9 +158,9 @@ def read_cell(path: str) -> Cell:
     """Read a ``.cell`` file; raise :class:`GatecalcError` with its place for what is not a cell."""
     try:
         if path == "-":
-            text = sys.stdin.read(1_000_000)
+            text = sys.stdin.read(1_000_000).removeprefix("\ufeff")
         else:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 text = file.read(1_000_000)
     except OSError as error:
         raise GatecalcError(
@@ -207,7 +207,11 @@ def _check_target(target: str, at: At, written: Mapping[str, Tree], origin: Sour
         or target in ELEMENTWISE
     ):
         what = "a function" if target in ELEMENTWISE else "given, not computed"
-        raise GatecalcError(f"name: '{target}' is {what}", origin.place(at), "give the vector another name")
+        letter = target.partition("_")[0]
+        help = (
+            f"give the vector another name: one that begins with {letter} is a weight" if is_parameter(target) else None
+        )
+        raise GatecalcError(f"name: '{target}' is {what}", origin.place(at), help or "give the vector another name")
 
 
 _CELL_NODES = {"number", "name", "+", "*", "/", "**", "@", "neg", "call"}

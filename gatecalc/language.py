@@ -275,7 +275,13 @@ def _python_syntax(source: Source, text: str, mode: str, indent: int = 0) -> Any
     except SyntaxError as error:
         message = (error.msg or "cannot be read").split(" (")[0]
         help = "see 'gatecalc value --list' for what a formula may contain"
-        if "was never closed" in message:
+        if mode == "exec":
+            help = "write one equation a line, as in 'c = f * c_prev + i * g'"
+        if "unterminated" in message:
+            message, help = "the text in quotes is never closed", "close it with the quotes that open it"
+        elif "unexpected indent" in message:
+            help = "begin each equation at the beginning of its line"
+        elif "was never closed" in message:
             message, help = (
                 message.replace("was never", "is never"),
                 f"add '{_CLOSING[message[1]]}' before the end of the line",

@@ -8,12 +8,38 @@ import pytest
 
 from gatecalc.cell import Elementwise, Product, built_in, cell, parse_cell, read_cell
 from gatecalc.errors import GatecalcError
+from tests.test_check import run
 
 NAMES = [
     *("gru", "gru_cho", "gru_reset_after", "gru_reset_after_write"),
     *("lstm", "lstm_1997", "lstm_coupled", "lstm_peephole", "lstm_projected"),
     *("mgu", "min_gru", "rnn", "rnn_relu"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"""never closed\nh = tanh(W @ x)\n', "the text in quotes is never closed\n"),
+        ("h := tanh(W @ x)\n", "help: write one equation a line, as in 'c = f * c_prev + i * g'"),
+        ("\th = tanh(W @ x)\n", "help: begin each equation at the beginning of its line"),
+        ("a = tanh(b)\nb = tanh(W @ x)\n", "help: give the vector another name: one that begins with b is a weight"),
+    ],
+)
+def test_what_is_no_equation_is_told_how_one_is_written(text: str, message: str) -> None:
+    """In the terms of a cell, not of a claim."""
+    with pytest.raises(GatecalcError) as error:
+        parse_cell(text)
+    assert message in str(error.value)
+
+
+def test_a_cell_file_may_begin_with_a_byte_order_mark_and_have_no_title(tmp_path: Path) -> None:
+    """As some editors write it; then its name stands for its title."""
+    path = tmp_path / "own.cell"
+    path.write_text("h = tanh(W @ x + U @ h_prev)\r\n", encoding="utf-8-sig", newline="")
+    assert run("show", str(path)).stdout.startswith("own, a cell without a title\n\nh = tanh(W @ x + U @ h_prev)\n\nW")
+    assert run("show", str(path), "--format", "markdown").stdout.startswith("**own**\n\n$$")
+    assert run("show", "-", stdin="\ufeffh = tanh(W @ x)\n").exit_code == 0
 
 
 def test_the_built_in_cells_have_their_names() -> None:

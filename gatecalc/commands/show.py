@@ -22,7 +22,8 @@ def command(cell: str, format: str) -> None:
     found = load(cell)
     shapes = [(name, " by ".join(shape)) for name, shape in found.parameters.items()]
     if format == "text":
-        click.echo(f"{found.title}\n\n{found}\n\n{table(shapes)}")
+        blocks = [found.title or f"{found.name}, a cell without a title", str(found), table(shapes)]
+        click.echo("\n\n".join(filter(None, blocks)))
         click.echo(f"\ninputs {', '.join(found.inputs) or 'none'}; states {', '.join(found.states) or 'none'}")
         click.echo(f"source: {found.source}" if found.source else "source: not given")
         return
@@ -48,5 +49,6 @@ def command(cell: str, format: str) -> None:
         notation = Notation(LATEX, found.parameters)
         rows = [f"| ${notation.symbol(name)}$ | {shape} |" for name, shape in shapes]
         head = ["| parameter | shape |", "|---|---|"]
-        click.echo(f"**{found.name}**: {found.title}\n\n$$\n{latex}\n$$\n\n" + "\n".join(head + rows))
+        title = f"**{found.name}**" + (f": {found.title}" if found.title else "")
+        click.echo(f"{title}\n\n$$\n{latex}\n$$\n\n" + "\n".join(head + rows))
         click.echo(f"\nSource: {found.source}" if found.source else "")
