@@ -234,7 +234,11 @@ def _check_formula(formula: Tree, origin: Source) -> None:
                     "known are " + ", ".join(ELEMENTWISE),
                 )
             if len(node.args) != 1 or node.args[0].op == "keyword":
-                raise GatecalcError(f"syntax: '{node.value}' takes one vector", origin.place(node.at))
+                raise GatecalcError(
+                    f"syntax: '{node.value}' takes one vector",
+                    origin.place(node.at),
+                    f"write it as in '{node.value}(a)'",
+                )
         if node.op == "@" and (node.args[0].op != "name" or not is_matrix(node.args[0].value)):
             left, right = node.args
             if left.op == "*" and left.args[-1].op == "name" and is_matrix(left.args[-1].value):

@@ -453,7 +453,11 @@ class _Reader:
 
     def read_Attribute(self, node: Any, depth: int) -> Tree:
         if node.attr.startswith("_"):
-            raise self.refuse(node, f"name: '{shorten(node.attr)}' is not a name that a formula can use")
+            raise self.refuse(
+                node,
+                f"name: '{shorten(node.attr)}' is not a name that a formula can use",
+                "its names begin with a letter",
+            )
         return Tree("attribute", (self.read(node.value, depth),), node.attr, self.at(node))
 
     def read_Subscript(self, node: Any, depth: int) -> Tree:

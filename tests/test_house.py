@@ -63,6 +63,19 @@ def test_text_from_outside_reaches_no_evaluator() -> None:
                 assert not {alias.name for alias in node.names} & {"pickle", "marshal", "shelve"}, path
 
 
+def test_every_error_has_a_remedy() -> None:
+    """Each GatecalcError of the package is raised with the line that says what to do."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or getattr(node.func, "id", getattr(node.func, "attr", "")) not in (
+                "GatecalcError",
+                "refuse",
+            ):
+                continue
+            given = len(node.args) >= 3 or any(keyword.arg == "help" for keyword in node.keywords)
+            assert given, f"{path}:{node.lineno}: {ast.unparse(node)[:120]}"
+
+
 def test_the_project_speaks_of_itself_alone() -> None:
     """No path of one machine anywhere."""
     root = PACKAGE.parent

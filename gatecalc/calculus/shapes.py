@@ -56,7 +56,11 @@ class Reader:
             shapes = [self.shape(term) for term in args]
             for term, shape in zip(args[1:], shapes[1:], strict=True):
                 if not _fit(shapes[0], shape):
-                    raise self.refuse(term, f"shape: cannot add {_by(shape)} to {_by(shapes[0])}")
+                    raise self.refuse(
+                        term,
+                        f"shape: cannot add {_by(shape)} to {_by(shapes[0])}",
+                        "each term has the rows of the output, and the columns of the input",
+                    )
             return max(shapes, key=lambda shape: sum(each is not None for each in shape))
         if op == "neg":
             return self.shape(args[0])
@@ -163,21 +167,33 @@ class Reader:
             return None
         if op == "name":
             if node.value in self.matrices:
-                raise self.refuse(node, f"shape: the matrix '{node.value}' stands where a vector is needed")
+                raise self.refuse(
+                    node,
+                    f"shape: the matrix '{node.value}' stands where a vector is needed",
+                    f"multiply it by one, as in '{node.value} @ x'",
+                )
             if node.value not in self.vectors:
                 raise self._unknown(node, self.vectors)
             return self.widths[node.value]
         if op == "@":
             return self._vector_product(node)
         if op == "call" and node.value not in ELEMENTWISE:
-            raise self.refuse(node, f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}")
+            raise self.refuse(
+                node,
+                f"name: unknown function '{node.value}'{closest(node.value, ELEMENTWISE)}",
+                "known are " + ", ".join(ELEMENTWISE),
+            )
         if op not in ("+", "*", "/", "**", "neg", "call"):
             raise self.refuse(node, f"syntax: '{node}' is not an elementwise formula", "write it with + - * / **")
         width, first = None, args[0]
         for argument in args:
             other = self.width(argument)
             if width is not None and other is not None and other != width:
-                raise self.refuse(argument, f"shape: {first} is {width} wide, and {argument} is {other} wide")
+                raise self.refuse(
+                    argument,
+                    f"shape: {first} is {width} wide, and {argument} is {other} wide",
+                    "multiply one of them by a matrix first",
+                )
             width, first = (width, first) if width is not None else (other, argument)
         return width
 

@@ -176,7 +176,10 @@ def _padded(x: Any, steps: int) -> list[Any]:
 def _vector(text: str, value: Any, width: int) -> list[Real]:
     items = value.args if isinstance(value, Tree) and value.op == "list" else [value] * width
     if len(items) != width:
-        raise GatecalcError(f"shape: '{text}' has {len(items)} numbers, and is {width} wide")
+        raise GatecalcError(
+            f"shape: '{text}' has {len(items)} numbers, and is {width} wide",
+            help=f"give one number, or a list of {width}",
+        )
     return [real(item, text) for item in items]
 
 

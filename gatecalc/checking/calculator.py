@@ -185,17 +185,17 @@ class Calculation:
         owner, key = (self.value(argument) for argument in tree.args)
         if isinstance(owner, Mapping):
             if key not in owner:
-                raise GatecalcError(f"name: no '{shorten(str(key))}' in it{closest(str(key), owner)}")
+                raise GatecalcError(
+                    f"name: no '{shorten(str(key))}' in it{closest(str(key), owner)}",
+                    help="it has " + shorten(", ".join(map(str, owner)), 200),
+                )
             return as_value(owner[key])
         if not hasattr(owner, "__getitem__") or isinstance(owner, str):
-            raise GatecalcError(f"value: {describe(owner)} has no items")
+            raise GatecalcError(f"value: {describe(owner)} has no items", help="leave the brackets out")
         position = integer(key, "the index")
         if isinstance(owner, list) and not 0 <= position < len(owner):
-            raise GatecalcError(
-                f"value: there is no item {position}; they count from 0 to {len(owner) - 1}"
-                if owner
-                else "value: there is no item in it"
-            )
+            none = f"value: there is no item {position}; they count from 0 to {len(owner) - 1}"
+            raise GatecalcError(none if owner else "value: there is no item in it", help="the first item is [0]")
         return as_value(owner[position])
 
     def compare(self, tree: Tree) -> bool:
@@ -260,7 +260,10 @@ def _check_arguments(call: Callable[..., Any], signature: str, arguments: list[A
     takes_any = len(names) < len(parameters.parameters)
     for option in options:
         if option not in names and not takes_any:
-            raise GatecalcError(f"name: {signature} has no argument '{option}'{closest(option, names)}")
+            raise GatecalcError(
+                f"name: {signature} has no argument '{option}'{closest(option, names)}",
+                help="it has " + ", ".join(names),
+            )
     try:
         parameters.bind(*arguments, **options)
     except TypeError as error:

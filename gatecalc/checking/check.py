@@ -227,7 +227,10 @@ def _value(claim: Claim, scope: Scope) -> Any:
     try:
         return as_value(owner[index])
     except (IndexError, KeyError, TypeError):
-        raise GatecalcError(f"shape: the value has no row {cell.row}, column {cell.column_name}") from None
+        raise GatecalcError(
+            f"shape: the value has no row {cell.row}, column {cell.column_name}",
+            help="'of' is an object with the columns as attributes, a list of rows, or a formula in row and column",
+        ) from None
 
 
 def _condition(source: Source, scope: Scope) -> Judgement:

@@ -335,14 +335,18 @@ class _Reader:
             for name, value in entries.items():
                 if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                     raise GatecalcError(
-                        f"name: '{shorten(name)}' is not a name that a formula can use", self.caret(table, 0, name)
+                        f"name: '{shorten(name)}' is not a name that a formula can use",
+                        self.caret(table, 0, name),
+                        "write letters, digits and underscores, a letter first",
                     )
                 if name in CONSTANTS:
                     raise GatecalcError(
                         f"name: '{name}' has a value already", self.caret(table, 0, name), "give it another name"
                     )
                 if name in formulas:
-                    raise GatecalcError(f"name: '{name}' is both given and defined", self.caret(table, 0, name))
+                    raise GatecalcError(
+                        f"name: '{name}' is both given and defined", self.caret(table, 0, name), "keep one of them"
+                    )
                 text = value if isinstance(value, str) else _toml_number(value)
                 if text is None:
                     raise GatecalcError(
@@ -397,9 +401,13 @@ class _Reader:
             what = "'holds' needs no 'of'" if kind == "holds" else f"a claim with '{kind}' needs 'of'"
             raise GatecalcError(f"key: {what}", self.caret("claim", order, kind), "'of' is the formula of the value")
         if "printed" in entry and kind != "states":
-            raise GatecalcError("key: 'printed' goes with 'states'", self.caret("claim", order, "printed"))
+            raise GatecalcError(
+                "key: 'printed' goes with 'states'", self.caret("claim", order, "printed"), "leave it out"
+            )
         if "says" in entry and kind != "holds":
-            raise GatecalcError("key: 'says' goes with 'holds'", self.caret("claim", order, "says"))
+            raise GatecalcError(
+                "key: 'says' goes with 'holds'", self.caret("claim", order, "says"), "write it as 'note'"
+            )
         yield self.claim(
             entry, order, "claim", entry.get("says", entry[kind]), kind, entry.get("line"), self.place("claim", order)
         )
@@ -475,7 +483,9 @@ class _Reader:
         names = entry.get("row", [str(number) for number in range(1, len(rows) + 1)])
         if not _is_list_of_texts(names) or len(names) != len(rows):
             raise GatecalcError(
-                f"type: 'row' must list one formula for each of the {len(rows)} rows", self.caret("table", order, "row")
+                f"type: 'row' must list one formula for each of the {len(rows)} rows",
+                self.caret("table", order, "row"),
+                "leave it out, and the rows are 1, 2, 3, ...",
             )
         expected = self.expected(entry, order)
         first = entry.get("line")
@@ -538,6 +548,7 @@ class _Reader:
                 raise GatecalcError(
                     f"value: '{shorten(text)}' has neither a digit nor '#', which stands for a numeral",
                     self.caret("numeral", order, "text"),
+                    'write it as it stands in the document, as in "Figure 3" or "Figure #"',
                 )
             if text.strip() == "#" and "lines" not in entry:
                 raise GatecalcError(

@@ -102,17 +102,25 @@ class _Symbolic:
             vector = self.vector(tree.args[1])
             matrix = self.matrix(tree.args[0])
             if len(matrix[0]) != len(vector):
-                raise GatecalcError(f"shape: '{tree}' multiplies a matrix by a vector that does not fit it")
+                raise GatecalcError(
+                    f"shape: '{tree}' multiplies a matrix by a vector that does not fit it",
+                    help="see its shapes: gatecalc show",
+                )
             return tuple(arithmetic("+", tuple(m * v for m, v in zip(row, vector, strict=True))) for row in matrix)
         args = [self.vector(argument) for argument in tree.args]
         widths = {len(argument) for argument in args} - {1}
         if len(widths) > 1:
-            raise GatecalcError(f"shape: '{tree}' joins vectors of different widths")
+            raise GatecalcError(
+                f"shape: '{tree}' joins vectors of different widths", help="see its shapes: gatecalc show"
+            )
         width = max(widths, default=1)
         columns = [argument * width if len(argument) == 1 else argument for argument in args]
         if tree.op == "call":
             if tree.value not in ELEMENTWISE or len(args) != 1:
-                raise GatecalcError(f"name: unknown function '{tree.value}'{closest(tree.value, ELEMENTWISE)}")
+                raise GatecalcError(
+                    f"name: unknown function '{tree.value}'{closest(tree.value, ELEMENTWISE)}",
+                    help="known are " + ", ".join(ELEMENTWISE),
+                )
             return tuple(apply(tree.value, element) for element in columns[0])
         return tuple(arithmetic(tree.op, elements) for elements in zip(*columns, strict=True))
 
@@ -124,5 +132,7 @@ class _Symbolic:
 
     def sizes(self, name: str) -> list[int]:
         if name not in self.shapes:
-            raise GatecalcError(f"name: the cell has no '{name}'{closest(name, self.shapes)}")
+            raise GatecalcError(
+                f"name: the cell has no '{name}'{closest(name, self.shapes)}", help="it has " + ", ".join(self.shapes)
+            )
         return [SIZES[letter] for letter in self.shapes[name]]

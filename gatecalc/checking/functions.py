@@ -74,7 +74,7 @@ def real(value: Any, what: str = "this") -> Real:
     if isinstance(value, Real):
         return value
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise GatecalcError(f"value: {what} is {describe(value)}, where a number is needed")
+        raise GatecalcError(f"value: {what} is {describe(value)}, where a number is needed", help="give a number")
     return Real.number(value)
 
 
@@ -82,9 +82,13 @@ def integer(value: Any, what: str, least: int | None = None) -> int:
     """Return a value that must be an integer, and not below ``least``."""
     number = real(value, what).integer
     if number is None:
-        raise GatecalcError(f"value: {what} is {describe(value)}, where an integer is needed")
+        raise GatecalcError(
+            f"value: {what} is {describe(value)}, where an integer is needed", help="give a whole number"
+        )
     if least is not None and number < least:
-        raise GatecalcError(f"value: {what} is {number}, and must be at least {least}")
+        raise GatecalcError(
+            f"value: {what} is {number}, and must be at least {least}", help=f"give a whole number from {least}"
+        )
     return number
 
 
@@ -128,7 +132,10 @@ def elementwise(call: Callable[..., Any], *args: Any) -> Any:
     if not lengths:
         return call(*(real(argument) for argument in args))
     if len(lengths) > 1:
-        raise GatecalcError(f"shape: lists of {' and '.join(map(str, sorted(lengths)))} items do not fit together")
+        raise GatecalcError(
+            f"shape: lists of {' and '.join(map(str, sorted(lengths)))} items do not fit together",
+            help="give lists of one length, or numbers",
+        )
     return [
         elementwise(call, *(argument[position] if isinstance(argument, list) else argument for argument in args))
         for position in range(lengths.pop())
@@ -219,7 +226,7 @@ def mean(*numbers: Any) -> Real:
     """The mean of a list, or of the arguments."""
     values = _numbers(numbers, "an item of mean")
     if not values:
-        raise GatecalcError("value: the mean of nothing is not defined")
+        raise GatecalcError("value: the mean of nothing is not defined", help="give at least one number")
     return sum_(values) / len(values)
 
 
@@ -231,7 +238,7 @@ def norm(*numbers: Any) -> Real:
 
 def _extreme(numbers: list[Real], side: int) -> Real:
     if not numbers:
-        raise GatecalcError("value: there is nothing to compare")
+        raise GatecalcError("value: there is nothing to compare", help="give at least one number")
     best = numbers[0]
     for number in numbers[1:]:
         if compare(number, best)[0] == side:
@@ -352,7 +359,9 @@ def element(values: Any, place: Any) -> list[Any]:
     for value in items(values, "the argument of element"):
         row = items(value, "an item of element")
         if position >= len(row):
-            raise GatecalcError(f"value: there is no item {position}; they count from 0 to {len(row) - 1}")
+            raise GatecalcError(
+                f"value: there is no item {position}; they count from 0 to {len(row) - 1}", help="the first item is 0"
+            )
         found.append(row[position])
     return found
 

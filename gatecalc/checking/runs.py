@@ -114,7 +114,7 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if name in _WHOLE:
         if value.integer is None:
-            raise GatecalcError(f"value: '{name}' must be an integer")
+            raise GatecalcError(f"value: '{name}' must be an integer", help=f"write it as in {name}=5")
         return value.integer
     fraction = value.fraction
     return float(value.decimal(20)) if fraction is None else float(fraction)

@@ -104,7 +104,9 @@ class Network:
         first = shortest_plan(self.cell, widths)
         self.width = first.width(first.output)
         if self.layers > 1 and not self.cell.inputs:
-            raise GatecalcError(f"option: '{self.cell.name}' reads no input, so it cannot stand on another layer")
+            raise GatecalcError(
+                f"option: '{self.cell.name}' reads no input, so it cannot stand on another layer", help="take one layer"
+            )
         later = shortest_plan(self.cell, widths | {"D": self.width * self.directions}) if self.layers > 1 else first
         plans = [first if layer == 0 else later for layer in range(self.layers) for _ in range(self.directions)]
         sizes = [Weights.size(plan) for plan in plans]

@@ -111,7 +111,8 @@ def simulate(
         raise GatecalcError(f"shape: '{cell.name}' has widths {', '.join(cell.dimensions)}", help="D = 1 and H are run")
     if len(x) * trials * H * len(cell.widths) > MAX_NUMBERS or min(len(x), trials, H) < 1:
         raise GatecalcError(
-            f"limit: {len(x)} steps of {trials} trials at width {H} are nothing, or more than {MAX_NUMBERS:,} numbers"
+            f"limit: {len(x)} steps of {trials} trials at width {H} are nothing, or more than {MAX_NUMBERS:,} numbers",
+            help="take at least 1 of each, and fewer in all",
         )
     drawn = _draw(cell, Draws.read(draws, cell), H, rand, seed, trials, spread)
     for name, value in weights.items():
@@ -177,7 +178,10 @@ def _is_square(cell: Cell, weight: str) -> bool:
 def _fraction(value: Any) -> Any:
     fraction = value.fraction if isinstance(value, Real) else Fraction(value)
     if fraction is None:
-        raise GatecalcError("value: a weight or an input of a program is not a rational number")
+        raise GatecalcError(
+            "value: a weight or an input of a program is not a rational number",
+            help="write it in decimal digits, or as a quotient",
+        )
     return fraction
 
 
@@ -277,7 +281,9 @@ class Series(Sequence[Any]):
 
     def __getitem__(self, step: Any) -> Any:
         if not isinstance(step, int) or not 1 <= step <= len(self):
-            raise GatecalcError(f"name: '{self.name}' has no step {step!s}; its steps are 1 to {len(self)}")
+            raise GatecalcError(
+                f"name: '{self.name}' has no step {step!s}; its steps are 1 to {len(self)}", help="the first step is 1"
+            )
         if self.name == "norm":
             return self._number(step, 0)
         width = self.run.width
@@ -363,7 +369,9 @@ class _Step:
             vector = self.arithmetic.vector(name)
             return lambda known: vector
         if name in CONSTANTS:
-            raise GatecalcError(f"value: '{self.cell.name}' uses {name}, which no program's float32 run has")
+            raise GatecalcError(
+                f"value: '{self.cell.name}' uses {name}, which no program's float32 run has", help="write its number"
+            )
         return lambda known: known[name]
 
     def has_products(self, formula: Tree) -> bool:
@@ -423,7 +431,10 @@ class _Floating:
         self.dtype = dtype
         for name in functions:
             if name not in ELEMENTWISE:
-                raise GatecalcError(f"name: unknown function '{shorten(name)}'{closest(name, ELEMENTWISE)}")
+                raise GatecalcError(
+                    f"name: unknown function '{shorten(name)}'{closest(name, ELEMENTWISE)}",
+                    help="known are " + ", ".join(ELEMENTWISE),
+                )
 
     def zeros(self, size: int) -> Array:
         trials = next(iter(self.weights.values())).shape[0]
@@ -594,7 +605,7 @@ def _formula(arithmetic: Any, text: str, name: str, names: Sequence[str] = ()) -
         args = [compile(argument) for argument in tree.args]
         if tree.op == "call":
             if tree.value == name:
-                raise GatecalcError(f"name: '{name}' is defined through itself")
+                raise GatecalcError(f"name: '{name}' is defined through itself", help="break the circle")
             call = arithmetic.function(tree.value)
             return lambda a: call(args[0](a))
         operator = getattr(arithmetic, _OPERATORS[tree.op])

@@ -381,7 +381,9 @@ def evaluate(tree: Tree, values: Mapping[str, Real] | None = None) -> Real:
             return values[tree.value]
         if tree.value == "pi":
             return PI
-        raise GatecalcError(f"name: '{tree.value}' has no value")
+        raise GatecalcError(
+            f"name: '{tree.value}' has no value", help="known are pi and " + (", ".join(values) or "no other")
+        )
     args = tuple(evaluate(argument, values) for argument in tree.args)
     if op == "call" and (tree.value in ELEMENTWISE or tree.value in JUMPS) and len(args) == 1:
         return apply(tree.value, args[0])
@@ -400,7 +402,7 @@ def arithmetic(op: str, args: tuple[Real, ...]) -> Real:
         return _quotient(*args)
     if op == "**":
         return _power(*args)
-    raise GatecalcError(f"syntax: '{op}' is not arithmetic")
+    raise GatecalcError(f"syntax: '{op}' is not arithmetic", help="write it with + - * / **")
 
 
 def substitute(formula: Real, values: Mapping[str, Real]) -> Real:

@@ -239,7 +239,7 @@ def real(value: Any, name: str) -> Real:
         except Undecided:
             raise
         except GatecalcError as error:
-            if error.place or error.help:
+            if error.place or not error.message.startswith(("name: ", "syntax: ")):
                 raise
             raise GatecalcError(
                 f"value: '{name}' is '{shorten(str(value))}', not a number",
@@ -274,7 +274,7 @@ def as_nested(value: Any, name: str) -> Nested:
         )
     numbers = [number for row in rows for number in row.numbers]
     if len(numbers) > MAX_VALUES:
-        raise GatecalcError(f"limit: '{name}' has more than {MAX_VALUES} numbers")
+        raise GatecalcError(f"limit: '{name}' has more than {MAX_VALUES} numbers", help="take smaller widths")
     return Nested(numbers, (len(rows), *rows[0].shape))
 
 
@@ -287,7 +287,7 @@ def _inputs(x: Any) -> list[Vector]:
         )
     steps = nested.shape[0]
     if steps > MAX_STEPS:
-        raise GatecalcError(f"limit: the input has {steps} steps, {MAX_STEPS} at most")
+        raise GatecalcError(f"limit: the input has {steps} steps, {MAX_STEPS} at most", help="trace fewer steps")
     width = len(nested.numbers) // steps
     return [tuple(nested.numbers[step * width : (step + 1) * width]) for step in range(steps)]
 
