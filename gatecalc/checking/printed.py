@@ -410,11 +410,11 @@ def number(text: str, comma: bool = False) -> tuple[Any, int, bool]:
         mantissa = mantissa.replace(",", ".") if mantissa.count(",") == 1 and "." not in mantissa else mantissa
     plain = re.sub(r"&thinsp;|[^\d.]", "", mantissa)
     if len(plain) > MAX_DIGITS or len(exponent) > 5:
-        raise GatecalcError(f"limit: a number of more than {MAX_DIGITS} digits")
+        raise GatecalcError(f"limit: a number of more than {MAX_DIGITS} digits", help="print it shorter")
     whole, point, part = plain.partition(".")
     power = int(exponent.translate(_PLAIN) or 0) - len(part)
     if abs(power) > MAX_POWER // 4:
-        raise GatecalcError("limit: an exponent beyond the limit")
+        raise GatecalcError("limit: an exponent beyond the limit", help="print it smaller")
     digits = int(whole + part or "0")
     if power == 0:
         return digits, 0, bool(point)
@@ -455,7 +455,7 @@ def rational(node: Node, factor: Callable[[str], Any], comma: bool = False) -> A
         return left * right
     if op == "/":
         if right == 0:
-            raise GatecalcError("value: division by zero")
+            raise GatecalcError("value: division by zero", help="check the denominator")
         return Fraction(left) / right if left % right else int(left // right)
     if right.denominator != 1:
         raise Irrational
@@ -466,17 +466,17 @@ def rational(node: Node, factor: Callable[[str], Any], comma: bool = False) -> A
 def bound_power(base: Fraction | int, exponent: int) -> None:
     """Refuse a power that is too large to be worth computing, or 0 to a negative power."""
     if base == 0 and exponent < 0:
-        raise GatecalcError("value: division by zero")
+        raise GatecalcError("value: division by zero", help="check the denominator")
     bits = max(abs(base.numerator).bit_length(), base.denominator.bit_length())
     if abs(base) != 1 and bits * abs(exponent) > MAX_POWER:
-        raise GatecalcError("limit: a power beyond the limit")
+        raise GatecalcError("limit: a power beyond the limit", help="print its logarithm")
 
 
 def _factorial(value: Fraction | int) -> int:
     import math
 
     if value.denominator != 1 or not 0 <= value <= MAX_FACTORIAL:
-        raise GatecalcError(f"limit: a factorial beyond {MAX_FACTORIAL}!")
+        raise GatecalcError(f"limit: a factorial beyond {MAX_FACTORIAL}!", help="print its logarithm")
     return math.factorial(int(value))
 
 
