@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from gatecalc.errors import GatecalcError, closest
+from gatecalc.errors import GatecalcError, closest, shorten
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")
 
@@ -36,6 +36,14 @@ class Commands(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, _title(name)) for name in self.list_commands(context)])
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except click.UsageError as error:
+            if error.ctx in (None, context) and context.invoked_subcommand in self.list_commands(context):
+                error.ctx = click.Context(self, info_name=context.invoked_subcommand, parent=context)
+            raise
 
     def resolve_command(self, context: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and args[0] not in self.list_commands(context):
@@ -89,10 +97,18 @@ def _refuse(message: str) -> int:
     return BROKEN
 
 
+_OURS = {  # what click calls the kinds of its numbers
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+    "is not a valid float": "is not a number",
+}
+
+
 def _one_line(error: click.ClickException) -> str:
     """Return a usage error as one line, and where to look."""
-    message = error.format_message().strip()
-    message = " ".join(message.split())
+    message = shorten(error.format_message(), 200)
+    for theirs, ours in _OURS.items():
+        message = message.replace(theirs, ours)
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "gatecalc"
     return f"{path}: {message[:1].lower()}{message[1:].rstrip('.')}\nhelp: {path} --help"

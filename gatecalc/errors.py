@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -51,7 +52,8 @@ class GatecalcError(Exception):
     def __str__(self) -> str:
         """The line of the error, the source line with a caret, and the remedy."""
         place = self.place
-        lines = [f"{place}: {self.message}" if place else self.message]
+        message = re.sub(r"\S{120,}", lambda match: shorten(match.group()), self.message)
+        lines = [f"{place}: {message}" if place else message]
         if place and place.text is not None and place.column is not None:
             text, column = _window(place.text, place.column)
             lines += ["    " + text, "    " + " " * (column - 1) + "^"]

@@ -112,7 +112,7 @@ def test_vector_inputs_are_separated_by_semicolons() -> None:
         (["lstm", "--input", "1", "--set", "W_f=[[1,2]]"], "shape: 'W_f' says that D = 2, and the input says 1"),
         (["lstm", "--input", "1", "--set", "b_f=[[1,2]]"], "shape: 'b_f' is given as (1, 2), and it is (H)"),
         (["rnn", "--input", "1", "--set", "b"], "option: 'b' is not NAME=VALUE"),
-        (["rnn", "--input", "1;2,3"], "shape: 'x' is a list whose rows differ in length"),
+        (["rnn", "--input", "1;2,3"], "--input: step 2 is 2 wide, and step 1 is 1"),
         (["rnn", "--input", "1", "--show", "q"], "name: 'rnn' has no 'q'"),
         (["lstn", "--input", "1"], "name: unknown cell 'lstn'; did you mean 'lstm'?"),
     ],

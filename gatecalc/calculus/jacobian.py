@@ -73,7 +73,10 @@ class Jacobian:
         if path not in PATHS:
             raise GatecalcError(f"name: unknown path '{path}'{closest(path, PATHS)}", help="it is local or total")
         if not 1 <= steps <= MAX_STEPS:
-            raise GatecalcError(f"limit: {steps} steps; from 1 to {MAX_STEPS} can be derived", help="take fewer steps")
+            raise GatecalcError(
+                f"limit: {steps} steps; from 1 to {MAX_STEPS} can be derived",
+                help="take fewer steps" if steps > 1 else "take 1 or more",
+            )
         self.cell = cell
         self.path = path
         self.steps = steps
@@ -107,7 +110,8 @@ class Jacobian:
         if self.steps > 1 and vector in widths:
             return vector
         known = [*cell.widths, *(cell.parameters if what == "INPUT" else [])]
-        help = f"its vectors are {', '.join(each for each in known if each.isidentifier())}"
+        names = ", ".join(each for each in known if each.isidentifier())
+        help = f"its {'names' if what == 'INPUT' else 'vectors'} are {names}"
         raise GatecalcError(f"name: '{vector}' is not part of {cell.name}{closest(vector, known)}", help=help)
 
     @property

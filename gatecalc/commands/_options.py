@@ -82,7 +82,7 @@ def named(option: str, help: str) -> Iterator[None]:
     try:
         yield
     except GatecalcError as error:
-        if error.help is None or error.message.startswith("value: "):
+        if error.message.startswith(("value: ", "syntax: ")):
             error.help = help
         raise (error if error.message.startswith(option) else error.at(Place(option))) from None
 

@@ -42,7 +42,8 @@ def command(
     """
     from gatecalc.numbers.trace import run
 
-    found = run(cell, read_input(input_text), read_settings(settings), digits, show)
+    inputs, values = read_input(input_text), read_settings(settings)
+    found = run(cell, inputs, values, digits, show)
     if format == "json":
         print_json(found)
     else:
@@ -55,11 +56,21 @@ def read_input(text: str) -> list[object]:
     from gatecalc.numbers.trace import real
 
     def read(part: str) -> tuple[object, ...]:
-        tree = parse(Source(part, "--input"))
         with named("--input", "write numbers, as in '--input 1,0,0,0', or vectors, as in '--input \"1,0;0,1\"'"):
+            tree = parse(Source(part, "--input"))
             return tuple(real(item, "x") for item in (tree.args if tree.op == "list" else (tree,)))
 
-    return [read(part) for part in text.split(";")] if ";" in text else list(read(text))
+    if ";" not in text:
+        return list(read(text))
+    steps: list[object] = [read(part) for part in text.split(";")]
+    widths = [len(step) for step in steps if isinstance(step, tuple)]
+    if len(set(widths)) > 1:
+        step = next(number for number, width in enumerate(widths) if width != widths[0])
+        raise GatecalcError(
+            f"--input: step {step + 1} is {widths[step]} wide, and step 1 is {widths[0]}",
+            help="give each step as many numbers, as in '--input \"1,0;0,1\"'",
+        )
+    return steps
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
@@ -74,8 +85,8 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, object]:
             raise GatecalcError(
                 f"option: '{text[:60]}' is not NAME=VALUE", Place("--set"), "write it as in --set b_f=3"
             )
-        tree = parse(Source(value, "--set", 1, len(name) + 2))
         with named("--set", f"write a number or a nested list of numbers, as in '--set {name.strip()}=0.5'"):
+            tree = parse(Source(value, "--set", 1, len(name) + 2))
             found[name.strip()] = as_nested(tree, name.strip())
     return found
 

@@ -114,7 +114,7 @@ def command(
             f"option: --every, --plot, --save and --resume are for one run, and this is {runs}",
             help="give one length and one value of each setting",
         )
-    for path in filter(None, (csv_path, plot_path, save)):
+    for path in [each for each in (csv_path, plot_path, save) if each is not None]:
         check_writable(path)
     if plot_path:
         check_picture(plot_path)
@@ -221,14 +221,16 @@ def _values(setting: str) -> tuple[str, list[Any]]:
     from gatecalc.numbers.trace import nested_floats
 
     name, equals, text = setting.partition("=")
+    place = name if name.startswith("--") else "--set"
+    example = {"--rate": "--rate 0.1,0.5", "--length": "--length 5,10"}.get(name, f"--set {name.strip()}=0.5")
+    if place != "--set" and not text.strip():
+        raise GatecalcError(f"{place}: it is empty", help=f"write numbers, as in '{example}'")
     if not equals or not text.strip():
         raise GatecalcError(
             f"option: '{setting[:60]}' is not NAME=VALUE", Place("--set"), "write it as in --set b_f=0,1,2"
         )
-    place = name if name.startswith("--") else "--set"
-    tree = parse(Source("[" + text + "]", place))
-    example = {"--rate": "--rate 0.1,0.5", "--length": "--length 5,10"}.get(name, f"--set {name.strip()}=0.5")
     with named(place, f"write numbers, as in '{example}'"):
+        tree = parse(Source("[" + text + "]", place))
         return name.strip(), [nested_floats(item, name.strip().removeprefix("--")) for item in tree.args]
 
 

@@ -253,6 +253,10 @@ def count(
     (180, 200)
     """
     network = architecture(of, bias, layers, bidirectional, projection, initial, embedding, readout, readout_bias)
+    twice = {"D": input, "H": hidden, "P": projection}
+    for letter in widths or {}:
+        if twice.get(letter) is not None:
+            raise GatecalcError(f"width: {letter} is given twice, once by itself", help="keep one of them")
     given = {"D": input, "H": hidden, "P": projection, "L": layers, "V": embedding, "K": readout, **(widths or {})}
     known = given_widths(network.cell, given)
     missing = [width for width in network.cell.dimensions if width not in known]

@@ -361,7 +361,11 @@ _SOLVABLE = ("hidden", "input", "layers", "projection")
 def parse_reference(text: str) -> tuple[Cell, int]:
     """Read ``lstm:5``: a cell and its width."""
     of, colon, width = text.rpartition(":")
-    if not colon or not of:
+    if colon and not of:
+        raise GatecalcError(
+            f"reference: '{text[:60]}' has no cell", help=f"write it before the width, as in 'lstm{text[:40]}'"
+        )
+    if not colon:
         raise GatecalcError(
             f"reference: '{text[:60]}' has no width", help=f"write it after the cell, as in '{(of or width)[:40]}:5'"
         )

@@ -34,7 +34,7 @@ def check_writable(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         number = errno.EISDIR
-    elif not os.path.isdir(folder):
+    elif not path or not os.path.isdir(folder):
         number = errno.ENOENT
     elif not os.access(path if os.path.exists(path) else folder, os.W_OK):
         number = errno.EACCES
