@@ -18,7 +18,7 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
     Exits with 1 when a numeral is unaccounted for.
 
     \b
-    gatecalc coverage chapter.txt worked_examples/gru-chapter.toml
+    gatecalc coverage docs/parameters.md docs/parameters.toml
     """
     from gatecalc.checking.claims import find_packs, read_pack
     from gatecalc.checking.coverage import coverage

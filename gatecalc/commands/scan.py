@@ -19,7 +19,7 @@ def command(paths: tuple[str, ...], verbose: bool, allow_undecided: bool, format
     cut where it should have been rounded is noted, and no failure.
 
     \b
-    gatecalc scan README.md
+    gatecalc scan docs/scan.md
     gatecalc scan docs --allow-undecided
     echo "7! = 720" | gatecalc scan -
     """

@@ -51,14 +51,16 @@ from gatecalc.report import format_option, print_json, table
     "--initial",
     default="zeros",
     show_default=True,
-    help="Weights not set: zeros, uniform (as PyTorch), glorot or orthogonal.",
+    help="Weights not set: zeros, uniform (as PyTorch draws them), glorot or orthogonal.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the weights and of the task's data.")
 @click.option("--rand", help="Draw the weights by the rand() of a C library: glibc, microsoft, macos, ...")
 @click.option("--optimiser", default="descent", show_default=True, help="descent, momentum or adam.")
 @click.option("--loss", help="Another loss than the task's: half-square, square, cross-entropy, logistic.")
 @click.option("--text", default="hello", show_default=True, help="The text of next-character.")
-@click.option("--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True)
+@click.option(
+    "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Of all numbers."
+)
 @click.option("--dropout", type=float, default=0.0, help="The share left out between layers.")
 @click.option("--clip-norm", type=float, help="The largest norm of the gradient.")
 @click.option("--clip-value", type=float, help="The largest size of a number of the gradient.")
