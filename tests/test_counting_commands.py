@@ -168,6 +168,7 @@ BAD = [
     ("count gru --input 3 --hidden 5 --projection 2", "projection: gru cannot be projected"),
     ("count lstm --input 3 --hidden 5 --bias triple", "bias: unknown rule 'triple'"),
     ("count lstm --input 3 --hidden 5 --set H2=x", "--set: 'H2=x' is not NAME=WIDTH"),
+    ("count lstm --input 3 --hidden 5 --set L=3", "width: 'L' is no width of lstm itself"),
     ("count nothing.cell --input 3 --hidden 5", "nothing.cell: file: cannot read it"),
     ("layout lstm --framework caffe9 --input 3 --hidden 5", "framework: unknown 'caffe9'"),
     ("layout lstm --framework pytorch --input 3", "missing option"),

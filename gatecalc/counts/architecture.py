@@ -255,6 +255,8 @@ def count(
     network = architecture(of, bias, layers, bidirectional, projection, initial, embedding, readout, readout_bias)
     twice = {"D": input, "H": hidden, "P": projection}
     for letter in widths or {}:
+        if letter in WIDTHS and letter not in network.cell.dimensions:  # L layers are more than an L in a formula
+            raise GatecalcError(f"width: '{letter}' is no width of {network.cell.name} itself", help=give(letter))
         if twice.get(letter) is not None:
             raise GatecalcError(f"width: {letter} is given twice, once by itself", help="keep one of them")
     given = {"D": input, "H": hidden, "P": projection, "L": layers, "V": embedding, "K": readout, **(widths or {})}
