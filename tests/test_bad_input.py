@@ -123,6 +123,8 @@ def test_a_run_in_which_nothing_moves_says_why() -> None:
     """All weights 0: every gradient is 0."""
     assert "every gradient is 0" in run("train", "remember-first", "--passes", "2").stdout
     assert "every gradient is 0" not in run("train", "adding", "--passes", "2", "--initial", "uniform").stdout
+    dead = ("train", "adding", "--cell", "rnn_relu", "--passes", "2", "--initial", "uniform", "--set", "b=-9")
+    assert "give weights by --set, or draw others by --seed" in run(*dead).stdout
 
 
 def test_a_number_that_is_all_but_one_is_shown() -> None:
