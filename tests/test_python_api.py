@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,10 @@ def test_every_public_name_has_a_docstring_with_an_example_or_is_an_error() -> N
         documented = getattr(gatecalc, name).__doc__
         assert documented
         assert ">>> " in documented or name in ("GatecalcError", "Undecided", "check", "scan"), name
+
+
+def test_no_public_function_returns_anything_at_all() -> None:
+    """A type checker knows what comes back, and so what it has."""
+    functions = [getattr(gatecalc, name) for name in gatecalc._PUBLIC if not name[0].isupper()]
+    for function in [*functions, cell("lstm").jacobian]:
+        assert inspect.signature(function).return_annotation not in ("Any", inspect.Signature.empty), function
