@@ -138,6 +138,9 @@ def built_in() -> list[str]:
 def cell(name_or_path: str | Cell) -> Cell:
     """Return a built-in cell by its name, or the cell of a ``.cell`` file by its path (``-`` is standard input).
 
+    Args:
+        name_or_path: One of :func:`built_in`, or a path that ends in ``.cell``; a cell is returned as it is.
+
     Raises:
         GatecalcError: For an unknown name, a file that cannot be read, and text that is not a cell.
 
