@@ -16,12 +16,15 @@ import functools
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gatecalc.elementwise import ELEMENTWISE
 from gatecalc.errors import GatecalcError, Place, closest, shorten, text
 from gatecalc.language import At, Source, Tree, name, parse_equations, rewrite
 from gatecalc.record import Record
+
+if TYPE_CHECKING:
+    from gatecalc.calculus.derivation import Derivation
 
 CELLS = os.path.join(os.path.dirname(__file__), "cells")
 PREVIOUS = "_prev"
@@ -100,11 +103,15 @@ class Cell:
         """The widths that are free: D, H, and P where there is a projection."""
         return sorted(dict.fromkeys(self.widths.values()))
 
-    def jacobian(self, output: str, input: str, **options: Any) -> Any:
-        """Derive d output / d input; see :func:`gatecalc.calculus.derivation.derive`."""
+    def jacobian(self, output: str, input: str, path: str = "local", steps: int = 1, check: bool = True) -> Derivation:
+        """Derive d output / d input; see :func:`gatecalc.calculus.derivation.derive`.
+
+        >>> print(cell("lstm").jacobian("c", "c_prev"))
+        diag(f)
+        """
         from gatecalc.calculus.derivation import derive
 
-        return derive(self, output, input, **options)
+        return derive(self, output, input, path, steps, check)
 
     @property
     def latex(self) -> str:
@@ -130,6 +137,9 @@ def built_in() -> list[str]:
 
 def cell(name_or_path: str | Cell) -> Cell:
     """Return a built-in cell by its name, or the cell of a ``.cell`` file by its path (``-`` is standard input).
+
+    Args:
+        name_or_path: One of :func:`built_in`, or a path that ends in ``.cell``; a cell is returned as it is.
 
     Raises:
         GatecalcError: For an unknown name, a file that cannot be read, and text that is not a cell.

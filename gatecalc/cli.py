@@ -78,7 +78,8 @@ def main(arguments: list[str] | None = None) -> None:
     colour = False if os.environ.get("NO_COLOR") else None  # None: on a terminal only
     try:
         status = gatecalc.main(args=arguments, prog_name="gatecalc", standalone_mode=False, color=colour)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by who called us: the status is all that is wanted
+            sys.stdout.flush()
     except GatecalcError as error:
         status = _refuse(str(error))
     except click.ClickException as error:
@@ -87,9 +88,19 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo("interrupted", err=True)
         status = INTERRUPTED
     except BrokenPipeError:  # the reader of our output has left: nothing more to say
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         status = OK
+    except OSError as error:
+        _drop_output()
+        reason = (error.strerror or "error").lower()
+        status = _refuse(f"output: cannot write it: {reason}\nhelp: look at where the output goes, and at its disk")
     sys.exit(status if isinstance(status, int) else OK)
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, so that Python does not try again at its end."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str) -> int:

@@ -39,6 +39,7 @@ CASES = [
     ("fair --budget 24M lstm gru --input 3", "--budget: it stands for the reference, and 2 cells are given"),
     ("fair --input 3", "fair: 0 arguments are given, and REFERENCE:WIDTH and CELL needed"),
     ("count lstm --hidden 5 --set H=7", "width: H is given twice"),
+    ("count lstm --steps 4", "width: totals need every width, and D is not given"),
     ("count lstm --input", "gatecalc count: option '--input' requires an argument"),
     ("fair :5 gru --input 3", "reference: ':5' has no cell"),
     ("derive lstm c c_prev --steps 0", "limit: 0 steps; from 1 to 1000 can be derived\nhelp: take 1 or more"),
@@ -122,6 +123,8 @@ def test_a_run_in_which_nothing_moves_says_why() -> None:
     """All weights 0: every gradient is 0."""
     assert "every gradient is 0" in run("train", "remember-first", "--passes", "2").stdout
     assert "every gradient is 0" not in run("train", "adding", "--passes", "2", "--initial", "uniform").stdout
+    dead = ("train", "adding", "--cell", "rnn_relu", "--passes", "2", "--initial", "uniform", "--set", "b=-9")
+    assert "give weights by --set, or draw others by --seed" in run(*dead).stdout
 
 
 def test_a_number_that_is_all_but_one_is_shown() -> None:

@@ -31,6 +31,12 @@ def verdicts(tmp_path: Path, text: str) -> list[str]:
     return [finding.verdict for finding in report.claims]
 
 
+def test_a_pack_that_is_given_twice_is_checked_once(tmp_path: Path) -> None:
+    """As a folder and as a file in it."""
+    path = pack(tmp_path, HEAD + "[[claim]]\nstates = '1'\nof = '1'\n")
+    assert run("check", str(tmp_path), path, path).stdout == "1 claim in 1 pack: 1 exact\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message", "remedy"),
     [

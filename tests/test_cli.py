@@ -110,6 +110,19 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     assert (result.returncode, result.stderr) == (0, "")
 
 
+def test_output_that_cannot_be_written_is_one_error_and_none_that_is_wanted_is_none() -> None:
+    """A full disk; and a standard output that was closed."""
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    command = f"{sys.executable} -m gatecalc count lstm"
+    full = subprocess.run(f"{command} > /dev/full", shell=True, capture_output=True, text=True)
+    assert (full.returncode, full.stderr.splitlines()[0]) == (2, "output: cannot write it: no space left on device")
+    assert "help: " in full.stderr
+    assert "Traceback" not in full.stderr
+    closed = subprocess.run(f"{command} >&-", shell=True, capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
 def test_the_group_is_a_click_command() -> None:
     """So that others can mount it."""
     assert gatecalc.name == "gatecalc"

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from gatecalc import check
+from gatecalc.cell import parse_cell
 from gatecalc.cli import Commands
+from gatecalc.elementwise import ELEMENTWISE
 from tests.test_check import run
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +66,31 @@ def test_the_readme_opens_with_an_example_and_its_numbers() -> None:
     head = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:15])
     assert "$ gatecalc" in head
     assert re.search(r"\d\.\d{4}", head)
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_the_paths_that_a_page_names_are_there(path: Path) -> None:
+    """Files and folders of the repository, and links."""
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"`((?:gatecalc|tests|docs|worked_examples|benchmarks)/[\w./-]*)`", text):
+        assert (ROOT / name).exists(), name
+    for link in re.findall(r"\]\(([\w./-]+)\)", text):
+        assert (path.parent / link).exists(), link
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    """So that it is found."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
+
+
+def test_the_page_of_cells_lists_every_function_and_its_cell_is_one() -> None:
+    """As a cell takes them; its first block counts."""
+    text = (ROOT / "docs" / "cells.md").read_text(encoding="utf-8")
+    assert [name for name in ELEMENTWISE if f"`{name}`" not in text] == []
+    example = blocks(ROOT / "docs" / "cells.md", "")[0]
+    assert parse_cell(example).source == "your paper, equation 3."
+    assert parse_cell(example).dimensions == ["D", "H", "P"]
 
 
 def test_the_readme_names_every_command() -> None:

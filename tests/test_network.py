@@ -453,6 +453,21 @@ def test_an_unknown_weight_offers_the_closest() -> None:
         network.set("b_f", [1, 2, 3])
 
 
+def test_what_is_not_a_number_is_refused_where_it_is_read() -> None:
+    """Behind the end of a sequence it is not; and nothing goes back before it has gone forward."""
+    network = Network("gru", input=2, hidden=3)
+    with pytest.raises(GatecalcError, match="there is no forward pass"):
+        network.backward(np.ones((4, 2, 3)))
+    x = np.ones((4, 2, 2))
+    x[3, 0] = np.nan
+    assert np.isfinite(network.forward(x, lengths=[3, 4]).outputs).all()
+    for wrong, lengths in ((x, [4, 4]), ([[["a", "b"]] * 2] * 4, [3, 4])):
+        with pytest.raises(GatecalcError, match=r"the input is (nan at \[3, 0, 0\]|not an array)"):
+            network.forward(wrong, lengths=lengths)
+    with pytest.raises(GatecalcError, match="the states are 3"):
+        network.forward(np.ones((4, 2, 2)), initial=3)  # type: ignore[arg-type]
+
+
 def test_parameters_hold_each_weight_once() -> None:
     """The flat array is the parameters and nothing else."""
     for name in built_in():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,3 +100,21 @@ def test_every_public_name_has_a_docstring_with_an_example_or_is_an_error() -> N
         documented = getattr(gatecalc, name).__doc__
         assert documented
         assert ">>> " in documented or name in ("GatecalcError", "Undecided", "check", "scan"), name
+
+
+def test_every_argument_of_a_public_function_is_in_its_docstring() -> None:
+    """Under `Args:`, by its name."""
+    for name in gatecalc._PUBLIC:
+        function = getattr(gatecalc, name)
+        if inspect.isclass(function):
+            continue
+        described = function.__doc__.partition("Args:")[2].partition("Raises:")[0]
+        for argument in inspect.signature(function).parameters:
+            assert re.search(rf"\b{argument}\b[^\n]*: ", described), (name, argument)
+
+
+def test_no_public_function_returns_anything_at_all() -> None:
+    """A type checker knows what comes back, and so what it has."""
+    functions = [getattr(gatecalc, name) for name in gatecalc._PUBLIC if not name[0].isupper()]
+    for function in [*functions, cell("lstm").jacobian]:
+        assert inspect.signature(function).return_annotation not in ("Any", inspect.Signature.empty), function

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -21,6 +22,13 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(gatecalc, ["trace", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.output
+
+
+def test_a_name_of_several_letters_is_set_upright_in_latex(tmp_path: Path) -> None:
+    """Not as a product of its letters."""
+    (tmp_path / "own.cell").write_text("xt = W @ x\nn_1 = tanh(xt)\nh = n_1 + h_prev\n", encoding="utf-8")
+    result = CliRunner().invoke(gatecalc, ["trace", str(tmp_path / "own.cell"), "--input", "1", "--format", "latex"])
+    assert "step & $x$ & $\\mathrm{xt}$ & $n_1$ & $h$ \\\\" in result.output
 
 
 def test_lstm_prints_the_published_table() -> None:

@@ -634,6 +634,7 @@ def test_a_cell_without_gates_has_no_picture_of_them(name: str, pictures: int, m
             ["remember-first", "--window", "2"],
             "option: 'remember-first' is read at its last step only, so that windows before it learn nothing",
         ),
+        (["adding", "--dropout", "0.5"], "option: dropout is between layers, and there is one"),
         (["next-character", "--text", "x"], "value: the text has fewer than two characters"),
         (["missing.npz"], "file: cannot read it: no such file or directory"),
         (["remember-first", "--resume", "missing.npz"], "file: cannot read it: no such file or directory"),

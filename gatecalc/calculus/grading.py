@@ -63,7 +63,14 @@ class Grade(NamedTuple):
 
 
 def grade(cell: Cell | str, output: str, input: str, formula: str | Tree, path: str = "local", steps: int = 1) -> Grade:
-    """Grade a formula for the Jacobian of a cell's output by an input.
+    """Grade a formula for the Jacobian of a cell's output by an input, ``J[i, j] = d output[i] / d input[j]``.
+
+    Args:
+        cell, output, input, path, steps: As in :func:`gatecalc.calculus.derivation.derive`.
+        formula: A sum of words, ``diag(f) + diag(z) @ U_n``, over the cell's names.
+
+    Returns:
+        Whether it is right for every width, and which words are missing and extra.
 
     Raises:
         GatecalcError: For a name that is not the cell's, shapes that do not fit, and what is not a sum of words.

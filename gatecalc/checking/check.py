@@ -101,7 +101,7 @@ def check(
     Raises:
         GatecalcError: For a folder without packs. What is wrong with one pack is in the report's ``errors``.
     """
-    packs = find_packs([text(path, "the path") for path in paths])
+    packs = list(dict.fromkeys(find_packs([text(path, "the path") for path in paths])))
     findings: list[Finding] = []
     errors: list[GatecalcError] = []
     for done, result in enumerate(_each(packs, jobs, only), start=1):

@@ -103,8 +103,12 @@ def _markdown(columns: list[str], rows: list[list[str]]) -> str:
 
 
 def _latex(columns: list[str], rows: list[list[str]]) -> str:
+    def set_(column: str) -> str:
+        base, underscore, index = column.partition("_")
+        return rf"\mathrm{{{base}}}{underscore}{index}" if len(base) > 1 and column.isidentifier() else column
+
     head = " & ".join(
-        column if column == "step" else "$" + column.replace("_prev", r"_{t-1}").replace(" * ", r" \odot ") + "$"
+        column if column == "step" else "$" + set_(column).replace("_prev", r"_{t-1}").replace(" * ", r" \odot ") + "$"
         for column in columns
     )
     body = "\n".join(" & ".join(row) + r" \\" for row in rows)

@@ -129,7 +129,7 @@ def command(
             print_json(found)
         else:
             click.echo(_sweep_text(found, find_task(task, chosen.loss).goal))
-            click.echo(_hint(found.runs), nl=False)
+            click.echo(_hint(found.runs, chosen.initial != "zeros"), nl=False)
             stopped = sum(run.interrupted for run in found.runs)
             if stopped or len(found.runs) < runs:
                 click.echo(
@@ -146,7 +146,7 @@ def command(
         if every:
             click.echo(_passes(result.losses, watch.gates, every) + "\n")
         click.echo(_text(result, find_task(task, chosen.loss)))
-        click.echo(_hint([result]), nl=False)
+        click.echo(_hint([result], chosen.initial != "zeros"), nl=False)
 
 
 def _sweep_text(found: Any, goal: bool) -> str:
@@ -161,13 +161,14 @@ def _sweep_text(found: Any, goal: bool) -> str:
     return table(rows, columns, "r" * len(columns))
 
 
-def _hint(runs: Sequence[Any]) -> str:
+def _hint(runs: Sequence[Any], drawn: bool) -> str:
     """Say what to do about runs in which nothing moves, since every gradient is 0."""
     import numpy as np
 
     if any(np.any(value) for run in runs for value in run.first_gradient.values()):
         return ""
-    return "\nnote: every gradient is 0, so no weight moves: give weights by --set, or draw them by --initial uniform\n"
+    remedy = "draw others by --seed" if drawn else "draw them by --initial uniform"
+    return f"\nnote: every gradient is 0, so no weight moves: give weights by --set, or {remedy}\n"
 
 
 def _one(

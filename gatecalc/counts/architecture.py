@@ -269,6 +269,8 @@ def count(
     if dtype not in BYTES:
         raise GatecalcError(f"dtype: unknown '{dtype}'{closest(dtype, BYTES)}", help=f"it is one of {', '.join(BYTES)}")
     formulas = _formulas(network)
+    if missing and (steps is not None or batch is not None):
+        raise GatecalcError(f"width: totals need every width, and {missing[0]} is not given", help=give(missing[0]))
     if missing:  # what is known is filled in, and there are no figures
         partial = {letter: value for letter, value in known.items() if letter != "L" or network.deep}
         return _result(network, known, bias, formulas.map(lambda formula: formula.at(**partial)), None, None)

@@ -206,7 +206,12 @@ def fair_width(
         of: The cell whose width is looked for.
         target: A budget, or a reference ``"lstm:5"``: a cell and its hidden width; all around it is the same.
         input: D.
+        bias: The bias rule: ``single``, ``double`` or ``none``.
         match: What must be equal: ``parameters``, ``macs`` (per step) or ``stored`` (per step, under ``scheme``).
+        scheme: The storage scheme, as in :attr:`gatecalc.counts.architecture.Count.stored`.
+        hidden, projection, layers, bidirectional: Of the network, H and P where they are not looked for.
+        initial, embedding, readout, readout_bias: What stands around it, as in
+            :func:`gatecalc.counts.architecture.count`.
         solve: The width that is looked for: ``hidden``; with ``hidden`` given, ``input``, ``layers`` or ``projection``.
         reference_bias: The bias rule of a reference that is counted as another framework stores it.
         dtype: The type of the numbers, where the budget is in bytes.

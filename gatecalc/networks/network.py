@@ -301,10 +301,16 @@ class Network:
         Raises:
             GatecalcError: For shapes and lengths that do not fit, and for numbers that are not finite.
         """
-        x = self._checked(x, "the input", 3, (None, None, self.input), lengths)
+        given = numbers(x, "the input", self.dtype)
+        x = self._checked(given if lengths is None else np.nan_to_num(given), "the input", 3, (None, None, self.input))
         steps, sequences = x.shape[1:3]
         if lengths is not None:
             lengths = checked_lengths(lengths, steps, sequences, self.settings)
+            read = (
+                np.arange(steps)[:, None, None]
+                < (lengths if given.ndim == 4 else lengths.max(axis=0))[..., None, :, None]
+            )
+            finite(np.where(read, given, 0), "the input")  # what stands behind a sequence's end is not read
         states = {
             name: self._checked(
                 value, f"the initial '{name}'", 3, (len(self._weights), sequences, self._width_of(name))
@@ -328,6 +334,8 @@ class Network:
             outputs: The gradient of the outputs, (T, N, width times directions).
             states: {state: the gradient of its last value}, (layers times directions, N, width).
         """
+        if not self._kept:
+            raise GatecalcError("value: there is no forward pass to go back through", help="call forward first")
         steps, sequences = self._layers[0].steps, self._layers[0].arrays["delta_panel"].shape[3]
         shape = (steps, sequences, self.width * self.directions)
         given = (
@@ -355,6 +363,8 @@ class Network:
         return self._weights[0].plan.width(state)
 
     def _known(self, states: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        if states is not None and not isinstance(states, Mapping):
+            raise GatecalcError(f"type: the states are {shorten(repr(states))}", help="give a dictionary, {'h': array}")
         for name in states or {}:
             if name not in self.cell.states:
                 raise GatecalcError(
@@ -363,9 +373,9 @@ class Network:
                 )
         return states or {}
 
-    def _checked(self, value: Any, what: str, axes: int, shape: tuple[int | None, ...], lengths: Any = None) -> Array:
+    def _checked(self, value: Any, what: str, axes: int, shape: tuple[int | None, ...]) -> Array:
         """Return an array with a leading axis for the settings, its shape and numbers checked."""
-        array = np.asarray(value, self.dtype) if lengths is not None else finite(value, what, self.dtype)
+        array = finite(value, what, self.dtype)
         if array.ndim == axes:
             array = array[None]
         fits = array.ndim == axes + 1 and array.shape[0] in (1, self.settings)
@@ -409,18 +419,23 @@ class Dropout:
         return self._masks[layer]
 
 
-def finite(value: Any, what: str, dtype: Any = np.float64) -> Array:
-    """Return an array of finite numbers, or say where one is not."""
+def numbers(value: Any, what: str, dtype: Any = np.float64) -> Array:
+    """Return an array of numbers, finite or not, or refuse what is none."""
     try:
         array = np.asarray(value)
         if array.dtype.kind == "c":
             raise TypeError
-        array = array.astype(dtype)
+        return array.astype(dtype)
     except (TypeError, ValueError, OverflowError):
         raise GatecalcError(
             f"value: {what} is not an array of numbers",
             help="give a number, or a nested list whose rows are equally long",
         ) from None
+
+
+def finite(value: Any, what: str, dtype: Any = np.float64) -> Array:
+    """Return an array of finite numbers, or say where one is not."""
+    array = numbers(value, what, dtype)
     if not np.isfinite(array).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         where = f" at {list(at)}" if at else ""

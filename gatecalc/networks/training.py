@@ -130,6 +130,10 @@ def _check(options: Options, settings: Sequence[Mapping[str, Any]]) -> None:
                 f"type: {field.name} is {shorten(repr(value))}, where {_KINDS[kinds[0]][1]} is needed",
                 help=f"leave it out, and it is {field.default!r}",
             )
+    if options.dropout > 0 and options.layers == 1:
+        raise GatecalcError(
+            "option: dropout is between layers, and there is one", help="give --layers 2 or more, or leave it out"
+        )
     if options.window is not None and options.window < 1:
         raise GatecalcError(f"--window: it is {options.window}", help="give a whole number from 1")
     small = (("seed", options.seed, "a whole number from 0"), ("threshold", options.threshold, "a number from 0"))
@@ -651,7 +655,7 @@ def train(
     Args:
         task_name: A task's name, or the path of an ``.npz`` file with ``x`` (T, N, D) and ``y``.
         cell: A cell, its name, or the path of a ``.cell`` file.
-        length: Steps of the task.
+        length: Steps of the task; a text and one's own data have a length of their own.
         progress: Called after each pass with its number and the loss.
         save: Where the run is written at its end, an ``.npz`` file.
         resume: Such a file, from which the run goes on.
