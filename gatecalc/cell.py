@@ -177,7 +177,7 @@ def read_cell(path: str) -> Cell:
             f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a .cell file"
         ) from None
     except UnicodeDecodeError:
-        raise GatecalcError("file: it is not text in UTF-8", Place(path), "give the path of a .cell file") from None
+        raise GatecalcError("file: it is not text in UTF-8", Place(path), "save the cell as UTF-8") from None
     return parse_cell(text, "cell" if path == "-" else os.path.basename(path).removesuffix(".cell"), path)
 
 

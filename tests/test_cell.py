@@ -178,3 +178,12 @@ def test_a_cell_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
     for path in (tmp_path / "none.cell", tmp_path, rubbish):
         with pytest.raises(GatecalcError):
             read_cell(str(path))
+
+
+def test_a_cell_that_is_not_text_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    """UTF-16, as some editors save."""
+    path = tmp_path / "wide.cell"
+    path.write_bytes("h = tanh(W @ x + U @ h_prev)".encode("utf-16"))
+    with pytest.raises(GatecalcError) as error:
+        cell(str(path))
+    assert str(error.value) == f"{path}: file: it is not text in UTF-8\nhelp: save the cell as UTF-8"

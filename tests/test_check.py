@@ -46,11 +46,16 @@ def test_a_pack_that_is_given_twice_is_checked_once(tmp_path: Path) -> None:
             ": limit: the pack has more than 50,000 claims and cells",
             "split the pack",
         ),
+        (
+            "[given]\nD = " + "9" * 5000 + "\n",
+            ":3:5: limit: the number has more than 4,300 digits",
+            'write it as "10**5000"',
+        ),
         ("[[clam]]\n", ":2:1: key: unknown key 'clam'; did you mean 'claim'?", "known here: document, "),
         ("[given]\nD = 1\n D = 2\n", ":4:2: key: 'D' is given a second time", "keep one of them"),
         ("[[claim]]\nline = -5\n", ":3:1: type: 'line' is -5, where a number from 1", "write line = 12, or"),
     ],
-    ids=["dots", "rows", "table", "twice", "line"],
+    ids=["dots", "rows", "digits", "table", "twice", "line"],
 )
 def test_what_is_wrong_with_a_pack_has_its_place_and_a_remedy_at_once(
     text: str, message: str, remedy: str, tmp_path: Path
@@ -248,7 +253,7 @@ CLAIM = '[[claim]]\nstates = "1"\nof = "1"\n'
         ),
         (HEAD + "[[numeral]]\nis = 'label'\ntext = '#'\nwhy = 'x'\n" + CLAIM, "'#' alone would cover every numeral"),
         (HEAD + "claim = 3\n", "type: 'claim' is not a list of tables"),
-        (HEAD + "a = " + "9" * 5000 + "\n" + CLAIM, "syntax: "),
+        (HEAD + "a = " + "9" * 5000 + "\n" + CLAIM, "2:5: limit: the number has more than 4,300 digits"),
         (HEAD + "a = " + "[" * 5000 + "\n" + CLAIM, ""),
     ],
     ids=lambda text: text[-40:].replace("\n", " ") if isinstance(text, str) else None,

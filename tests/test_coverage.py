@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,7 @@ def test_a_document_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
         result = run("coverage", str(path), "worked_examples/four-gates.toml")
         assert result.exit_code == 2
         assert result.stderr.startswith(f"{path}: file:")
+        assert re.search(r"^help: (give|save) ", result.stderr, re.MULTILINE)
 
 
 def test_a_glued_run_has_the_first_choice_of_what_declared_numerals_could_do_without(tmp_path: Path) -> None:

@@ -175,6 +175,7 @@ def figures(states: str) -> tuple[Numeral, ...]:
 MAX_CLAIMS = 50_000
 MAX_PARTS = 50  # of a key with dots: tomllib takes time by their square
 _DOTTED = re.compile(rf"(?<![\w\-])(?:[\w\-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
+_LONG = re.compile(r"(?:\d_?){4301}")  # Python's own limit for an integer
 _KEY = re.compile(r"[ \t]*([\w\-.\"']+?)[ \t]*=")
 
 
@@ -205,6 +206,11 @@ class _Reader:
         self.ids: set[str] = set()
 
     def toml_error(self, message: str) -> GatecalcError:
+        number = _LONG.search(self.text) if message.startswith("Exceeds the limit") else None
+        if number:
+            return GatecalcError(
+                "limit: the number has more than 4,300 digits", self.at(number.start()), 'write it as "10**5000"'
+            )
         match = re.search(r" \(at line (\d+), column (\d+)\)$", message)
         if match:
             line, column = int(match[1]), int(match[2])

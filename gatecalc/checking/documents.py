@@ -8,7 +8,6 @@ table that came through a web page has, they are one run here: ``110.9526`` may 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -78,7 +77,7 @@ def read_document(path: str) -> Document:
     if len(data) > MAX_DOCUMENT:
         raise GatecalcError(f"limit: the file has more than {MAX_DOCUMENT:,} bytes", Place(path), "split it")
     if b"\0" in data:
-        raise GatecalcError("file: it is not text", Place(path), f"'{os.path.basename(path)}' has zero bytes in it")
+        raise GatecalcError("file: it is not text: it has zero bytes", Place(path), "save it as text in UTF-8")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -34,8 +34,8 @@ def command(cell: str, format: str) -> None:
         print_json(
             {
                 "cell": found.name,
-                "title": found.title,
-                "source": found.source,
+                "title": found.title or None,
+                "source": found.source or None,
                 "equations": str(found).splitlines(),
                 "parameters": found.parameters,
                 "inputs": found.inputs,
