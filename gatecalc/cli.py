@@ -75,6 +75,8 @@ def gatecalc() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with one error and status 2, never with a traceback."""
     gc.set_threshold(50_000)  # start-up makes many objects and frees none: looking for rubbish then is time lost
+    if sys.stdin is None:  # closed by who called us: it is empty
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     colour = False if os.environ.get("NO_COLOR") else None  # None: on a terminal only
     try:
         status = gatecalc.main(args=arguments, prog_name="gatecalc", standalone_mode=False, color=colour)
@@ -82,6 +84,8 @@ def main(arguments: list[str] | None = None) -> None:
             sys.stdout.flush()
     except GatecalcError as error:
         status = _refuse(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        status = _refuse(error.format_message())
     except click.ClickException as error:
         status = _refuse(_one_line(error))
     except (KeyboardInterrupt, click.exceptions.Abort):
@@ -91,7 +95,9 @@ def main(arguments: list[str] | None = None) -> None:
         _drop_output()
         status = OK
     except OSError as error:
-        _drop_output()
+        if error.filename is not None:
+            raise
+        _drop_output()  # an error of no file is that of our own output
         reason = (error.strerror or "error").lower()
         status = _refuse(f"output: cannot write it: {reason}\nhelp: look at where the output goes, and at its disk")
     sys.exit(status if isinstance(status, int) else OK)

@@ -80,6 +80,14 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: str 
     return "\n".join(lines)
 
 
+_COLOURS = {"wrong": "red", "truncated": "yellow", "undecided": "magenta"}
+
+
+def verdict_word(verdict: str, otherwise: str = "green") -> str:
+    """Return a verdict in its colour, one that passes in another."""
+    return click.style(verdict, fg=_COLOURS.get(verdict, otherwise), bold=True)
+
+
 @contextmanager
 def progress_bar(what: str, after: float = 1.0) -> Iterator[Callable[[int, int], None]]:
     """Give a function to be called with (done, total); it shows them on a terminal that has waited for a second."""

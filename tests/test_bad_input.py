@@ -37,6 +37,7 @@ CASES = [
     ("layout lstm --framework keras --input 3 --hidden 5 --projection 2", "width: lstm has no projection"),
     ("fair lstm:5 gru --input 3 --all", "--all: it compares every built-in cell, and 'gru' is given beside it"),
     ("fair --budget 24M lstm gru --input 3", "--budget: it stands for the reference, and 2 cells are given"),
+    ("fair lstm:5 gru --input 3 --scheme minimal", "--scheme: it is that of stored numbers"),
     ("fair --input 3", "fair: 0 arguments are given, and REFERENCE:WIDTH and CELL needed"),
     ("count lstm --hidden 5 --set H=7", "width: H is given twice"),
     ("count lstm --steps 4", "width: totals need every width, and D is not given"),

@@ -580,3 +580,13 @@ def test_never_is_a_claim_that_there_is_no_such_number(
     assert (finding.verdict, finding.should) == (verdict, should)
     assert finding.how == ("exact" if of.startswith("fair") else "float64")
     assert value(of, states).verdict == verdict
+
+
+def test_of_several_paths_a_folder_without_packs_is_named_and_the_rest_is_checked(tmp_path: Path) -> None:
+    """As any other path that cannot be checked."""
+    (tmp_path / "empty").mkdir()
+    good = pack(tmp_path, HEAD + '[[claim]]\nstates = "2"\nof = "1 + 1"\n')
+    result = run("check", str(tmp_path / "empty"), good)
+    assert result.exit_code == 2
+    assert result.stdout == "1 claim in 1 pack: 1 exact, 1 not checked\n"
+    assert result.stderr.startswith(f"{tmp_path / 'empty'}: file: no packs in this folder\nhelp: ")

@@ -169,3 +169,19 @@ def test_in_json_the_keys_of_a_command_are_the_same_and_nothing_is_an_empty_text
     assert (error["path"], error["line"]) == ("docs/missing.toml", None)
     assert error["message"] == "file: cannot read it: no such file or directory"
     assert json.loads(run("value", "exp(exp(exp(10)))", "--format", "json").stdout)["how"] is None
+
+
+@pytest.mark.parametrize("line", ["show -", "check -", "scan -", "audit -", "grade lstm c c_prev -"])
+def test_input_that_is_closed_is_empty(line: str) -> None:
+    """`gatecalc check - <&-`, as some schedulers start programs."""
+    code = f"{sys.executable} -m gatecalc {line} <&-"
+    result = subprocess.run(code, shell=True, capture_output=True, text=True)
+    assert result.returncode == (0 if line == "scan -" else 2)  # a document without statements is one
+    assert "Traceback" not in result.stderr
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    """Whole, as a newcomer needs it; and nothing was done, so that a script notices."""
+    result = run()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == run("--help").stdout

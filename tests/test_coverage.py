@@ -177,3 +177,22 @@ def test_a_glued_run_is_spelled_in_the_order_of_the_claims(tmp_path: Path) -> No
     assert left(cover(tmp_path, "10.9526", one + gate)) == []
     assert left(cover(tmp_path, "10.9526", gate + one)) == ["10.9526"]
     assert left(cover(tmp_path, "10.95262", one + gate)) == ["10.95262"]
+
+
+def test_of_several_packs_one_that_is_broken_is_named_and_the_rest_accounts(tmp_path: Path) -> None:
+    """With status 2, also where the rest accounts for all; where none can be read, there is nothing to say."""
+    document, good, broken = tmp_path / "text.md", tmp_path / "good.toml", tmp_path / "broken.toml"
+    document.write_text("It is 2.\n", encoding="utf-8")
+    good.write_text('document = "d"\n[[claim]]\nline = 1\nstates = "2"\nof = "1 + 1"\n', encoding="utf-8")
+    broken.write_text("document\n", encoding="utf-8")
+    for packs in ((good, broken), (broken, good)):
+        result = run("coverage", str(document), *map(str, packs))
+        assert (result.exit_code, result.stderr[: len(str(broken))]) == (2, str(broken))
+        assert result.stdout == "1 numerals: 1 checked, 0 given, 0 labels, 0 unaccounted for\n"
+    data = json.loads(run("coverage", str(document), str(good), str(broken), "--format", "json").stdout)
+    assert (data["checked"], [error["path"] for error in data["errors"]]) == (1, [str(broken)])
+    assert json.loads(run("coverage", str(document), str(good), "--format", "json").stdout)["errors"] == []
+    assert (run("coverage", str(document), str(broken)).stdout, run("coverage", str(document), "no").exit_code) == (
+        "",
+        2,
+    )

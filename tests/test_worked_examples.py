@@ -18,7 +18,8 @@ from gatecalc.checking.documents import read_document
 from gatecalc.errors import GatecalcError
 from gatecalc.language import Source, Tree, parse
 from gatecalc.numbers.numeral import Numeral, read_all
-from gatecalc.numbers.verdicts import PASSING, Judgement
+from gatecalc.numbers.verdictnames import PASSING
+from gatecalc.numbers.verdicts import Judgement
 
 ROOT = Path(__file__).parent.parent
 PACKS = sorted((ROOT / "worked_examples").glob("*.toml"))

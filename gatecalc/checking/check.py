@@ -14,7 +14,8 @@ from gatecalc.errors import GatecalcError, Undecided, closest, shorten, text
 from gatecalc.language import Source, parse
 from gatecalc.numbers.numeral import read_all
 from gatecalc.numbers.precise import ALGEBRA, EXACT, Real
-from gatecalc.numbers.verdicts import PASSING, VERDICTS, Judgement, Never, difference, judge, worst
+from gatecalc.numbers.verdictnames import PASSING, VERDICTS
+from gatecalc.numbers.verdicts import Judgement, Never, difference, judge, worst
 from gatecalc.report import checked_digits
 
 MORE_DIGITS = 6  # that a value is shown with, beyond those of the figure
@@ -28,7 +29,7 @@ class Finding(NamedTuple):
         id: The claim's.
         line: Where it stands in the document.
         states: As printed.
-        verdict: One of :data:`gatecalc.numbers.verdicts.VERDICTS`.
+        verdict: One of :data:`gatecalc.numbers.verdictnames.VERDICTS`.
         value: What it is, to more digits than were printed; None when undecided.
         how: ``exact``, ``enclosure``, ``algebra``, ``float64`` or ``float32``; None when undecided.
         expect: The verdict that the pack expects of a known erratum.
@@ -99,11 +100,11 @@ def check(
         progress: Called with how many packs are done, and how many there are.
 
     Raises:
-        GatecalcError: For a folder without packs. What is wrong with one pack is in the report's ``errors``.
+        GatecalcError: For folders without packs, where there is nothing else to check. What is wrong with one of
+            several paths, or with one pack, is in the report's ``errors``.
     """
-    packs = list(dict.fromkeys(find_packs([text(path, "the path") for path in paths])))
+    packs, errors = find_packs([text(path, "the path") for path in paths])
     findings: list[Finding] = []
-    errors: list[GatecalcError] = []
     for done, result in enumerate(_each(packs, jobs, only), start=1):
         if isinstance(result, GatecalcError):
             errors.append(result)

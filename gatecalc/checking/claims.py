@@ -12,17 +12,18 @@ import re
 import sys
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from gatecalc.checking.calculator import Scope
 from gatecalc.checking.functions import CONSTANTS
+from gatecalc.checking.paths import find_files
 from gatecalc.checking.tomlplaces import Spot, first_character, places
 from gatecalc.errors import GatecalcError, Place, closest, shorten
 from gatecalc.language import UNKNOWN, Source
 from gatecalc.numbers.numeral import Numeral, read_all
-from gatecalc.numbers.verdicts import VERDICTS
+from gatecalc.numbers.verdictnames import VERDICTS
 
 MAX_PACK = 4_000_000  # characters
 SUFFIX = ".toml"
@@ -117,32 +118,9 @@ def read_pack(path: str) -> Pack:
     return _Reader(path, _text(path)).pack()
 
 
-def find_packs(paths: tuple[str, ...] | list[str]) -> list[str]:
-    """Return the packs among the paths: files as they are, and of folders the ``.toml`` files in them, sorted."""
-    found: list[str] = []
-    for path in paths:
-        if not os.path.isdir(path):
-            found.append(path)
-            continue
-        inside = sorted(
-            os.path.join(folder, file)
-            for folder, folders, files in os.walk(path)
-            if _visible(folders)
-            for file in files
-            if file.endswith(SUFFIX)
-        )
-        if not inside:
-            raise GatecalcError(
-                f"{path}: file: no packs in this folder", help="a pack is a .toml file with [[claim]] tables"
-            )
-        found += inside
-    return found
-
-
-def _visible(folders: list[str]) -> bool:
-    """Keep a walk out of hidden folders, such as virtual environments."""
-    folders[:] = [folder for folder in folders if not folder.startswith(".")]
-    return True
+def find_packs(paths: Iterable[str]) -> tuple[list[str], list[GatecalcError]]:
+    """Return the packs among the paths, as :func:`gatecalc.checking.paths.find_files` does."""
+    return find_files(paths, [SUFFIX], "packs", "a pack is a .toml file with [[claim]] tables")
 
 
 def _text(path: str) -> str:

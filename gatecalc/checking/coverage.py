@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from gatecalc.checking.claims import Claim, Declared, Pack
 from gatecalc.checking.documents import Document, Numeral, runs
+from gatecalc.errors import GatecalcError
 
 CHECKED, GIVEN, LABEL = "checked", "given", "label"
 MAX_STEPS = 100_000  # of the search for the pieces of one run
@@ -29,6 +30,7 @@ class Coverage(NamedTuple):
         label: Labels, years, list numbers and the like.
         unaccounted: The rest, with their places.
         warnings: What may make the line numbers wrong.
+        errors: What was wrong with packs that could not be read, and so account for nothing.
     """
 
     numerals: int
@@ -37,10 +39,11 @@ class Coverage(NamedTuple):
     label: int
     unaccounted: list[Numeral]
     warnings: list[str]
+    errors: list[GatecalcError]
 
 
-def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
-    """Account for the numerals of a document by the packs about it."""
+def coverage(document: Document, packs: Iterable[Pack], errors: Iterable[GatecalcError] = ()) -> Coverage:
+    """Account for the numerals of a document by the packs about it that could be read."""
     packs = list(packs)
     by_line: dict[int, list[Numeral]] = {}
     for numeral in document.numerals():
@@ -61,7 +64,13 @@ def coverage(document: Document, packs: Iterable[Pack]) -> Coverage:
                 counts[kind] += 1
     total = sum(map(len, by_line.values()))
     return Coverage(
-        total, counts[CHECKED], counts[GIVEN], counts[LABEL], unaccounted, _warnings(document, packs, total)
+        total,
+        counts[CHECKED],
+        counts[GIVEN],
+        counts[LABEL],
+        unaccounted,
+        _warnings(document, packs, total),
+        list(errors),
     )
 
 

@@ -26,6 +26,7 @@ from gatecalc.checking.printed import (
 )
 from gatecalc.checking.statements import CUES, SENTENCE_CUES, Statement
 from gatecalc.errors import GatecalcError, Undecided
+from gatecalc.numbers.verdictnames import PASSING
 
 if TYPE_CHECKING:
     from gatecalc.numbers.numeral import Numeral
@@ -188,7 +189,7 @@ def judge_numeral(formula: Expression, figure: Expression, statement: Statement)
     hedge = statement.sign == "≈" or statement.right.hedge
     value = real(formula.node, _decimal)
     found = verdicts.judge(_numeral(figure.node, hedge), value)
-    return Judged(found.verdict, value.display(10)) if found.verdict in verdicts.PASSING else None
+    return Judged(found.verdict, value.display(10)) if found.verdict in PASSING else None
 
 
 def _numeral(node: Node, hedge: bool, comma: bool = False) -> Numeral:
@@ -232,15 +233,15 @@ def _thorough(statement: Statement, figure: Expression, formula: Expression, hed
         return _order_of_magnitude(statement, value, power, hedge, shown, text)
     numeral = _numeral(figure.node, hedge)
     found = verdicts.judge(numeral, value)
-    if found.verdict in verdicts.PASSING:
+    if found.verdict in PASSING:
         return Judged(found.verdict, shown, None, found.reason)
     if hedge:  # "= ~3.71" may also be meant to the digit
         strict = verdicts.judge(_numeral(figure.node, False), value)
-        if strict.verdict in verdicts.PASSING:
+        if strict.verdict in PASSING:
             return Judged(strict.verdict, shown)
     for reading, other in _readings(statement, figure.node, formula, value):
         again = verdicts.judge(numeral, other)
-        if again.verdict in verdicts.PASSING:
+        if again.verdict in PASSING:
             return Judged("rounded", other.display(10), None, reading)
     if _is_round(figure.node, numeral, value):
         return Judged("rounded", shown, None, "a round number")

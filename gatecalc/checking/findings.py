@@ -9,10 +9,8 @@ import click
 
 from gatecalc.checking.check import Finding, Report
 from gatecalc.errors import shorten
-from gatecalc.numbers.verdicts import PASSING, VERDICTS
-from gatecalc.report import table
-
-_COLOURS = {"wrong": "red", "truncated": "yellow", "undecided": "magenta"}
+from gatecalc.numbers.verdictnames import PASSING, VERDICTS
+from gatecalc.report import table, verdict_word
 
 
 def show_report(report: Report, failures: Sequence[Finding], verbose: bool = False) -> str:
@@ -33,7 +31,7 @@ def show_report(report: Report, failures: Sequence[Finding], verbose: bool = Fal
 def show_failure(finding: Finding) -> str:
     """Return the line of a finding that a human must look at: place, verdict, printed figure, right one, and why."""
     place = f"{finding.pack}:{finding.pack_line}" if finding.pack_line else finding.pack
-    verdict = click.style(finding.verdict, fg=_COLOURS.get(finding.verdict, "red"), bold=True)
+    verdict = verdict_word(finding.verdict, "red")  # one that passes too, where an erratum was expected
     if finding.expect:
         note = f"expected {finding.expect}"
         note += ": this erratum has become right" if finding.verdict in PASSING else ""

@@ -20,7 +20,7 @@ from gatecalc.checking.check import check_claim
 from gatecalc.checking.claims import Claim, Pack, read_pack
 from gatecalc.errors import GatecalcError, Place
 from gatecalc.language import Source, parse
-from gatecalc.numbers.verdicts import PASSING
+from gatecalc.numbers.verdictnames import PASSING
 from gatecalc.record import Record
 
 MAX_COMBINATIONS = 10**9

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gatecalc.checking.documents import read_document
 from gatecalc.checking.equality import judge
 from gatecalc.checking.passages import KINDS, passages
+from gatecalc.checking.paths import find_files
 from gatecalc.checking.statements import find
-from gatecalc.errors import GatecalcError, Place
-
-VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
+from gatecalc.errors import GatecalcError, Place, text
+from gatecalc.numbers.verdictnames import VERDICTS
 
 
 class Finding(NamedTuple):
@@ -69,24 +68,27 @@ def scan(*paths: str, progress: Callable[[int, int], None] | None = None) -> Sca
         progress: Called with how many documents are done, and how many there are.
 
     Raises:
-        GatecalcError: For a folder without documents. What is wrong with one document is in the report's ``errors``.
+        GatecalcError: For folders without documents, where there is nothing else to scan. What is wrong with one of
+            several paths, or with one document, is in the report's ``errors``.
     """
-    documents = find_documents(paths)
+    documents, errors = find_files(
+        [text(path, "the path") for path in paths], KINDS, "documents", f"documents end in {', '.join(sorted(KINDS))}"
+    )
     findings: list[Finding] = []
-    errors: list[GatecalcError] = []
-    done = 0
+    done = unread = 0
     try:
         for path in documents:
             try:
                 findings += scan_text(read_document(path).text, path)
             except GatecalcError as error:
                 errors.append(error.at(Place(path)))
+                unread += 1
             done += 1
             if progress:
                 progress(done, len(documents))
     except KeyboardInterrupt:
-        return ScanReport(findings, errors, done, True)
-    return ScanReport(findings, errors, done - len(errors))
+        return ScanReport(findings, errors, done - unread, True)
+    return ScanReport(findings, errors, done - unread)
 
 
 def scan_text(text: str, path: str = "<text>") -> Iterator[Finding]:
@@ -105,31 +107,3 @@ def scan_text(text: str, path: str = "<text>") -> Iterator[Finding]:
                 continue
             line, column = passage.place(start)
             yield Finding(path, line, column, passage.text[start:end], *judged)
-
-
-def find_documents(paths: Sequence[str]) -> list[str]:
-    """Return the documents among the paths: files as they are, and what is a document in folders."""
-    found: list[str] = []
-    for path in paths:
-        if not os.path.isdir(path):
-            found.append(path)
-            continue
-        inside = sorted(
-            os.path.join(folder, file)
-            for folder, folders, files in os.walk(path)
-            if _visible(folders)
-            for file in files
-            if os.path.splitext(file)[1].lower() in KINDS
-        )
-        if not inside:
-            raise GatecalcError(
-                f"{path}: file: no documents in this folder", help=f"documents end in {', '.join(sorted(KINDS))}"
-            )
-        found += inside
-    return found
-
-
-def _visible(folders: list[str]) -> bool:
-    """Keep a walk out of hidden folders, such as virtual environments."""
-    folders[:] = [folder for folder in folders if not folder.startswith(".")]
-    return True

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from gatecalc.checking.scan import VERDICTS, Finding, ScanReport
+from gatecalc.checking.scan import Finding, ScanReport
 from gatecalc.errors import shorten
-
-_COLOURS = {"wrong": "red", "truncated": "yellow", "undecided": "magenta"}
-_HOLDING = ("exact", "rounded", "chained")
+from gatecalc.numbers.verdictnames import PASSING, VERDICTS
+from gatecalc.report import verdict_word
 
 
 def show_scan(report: ScanReport, verbose: bool = False, allow_undecided: bool = False) -> str:
     """Return the report on a scan: what does not hold, every statement if verbose, and the counts on one line."""
-    hidden = () if verbose else (*_HOLDING, "undecided") if allow_undecided else _HOLDING
+    hidden = () if verbose else (*PASSING, "undecided") if allow_undecided else PASSING
     lines = [show_finding(finding) for finding in report.statements if finding.verdict not in hidden]
     counts = report.summary
     parts = [f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict]]
@@ -28,7 +27,7 @@ def show_scan(report: ScanReport, verbose: bool = False, allow_undecided: bool =
 
 def show_finding(finding: Finding) -> str:
     """Return the line of one finding: place, verdict, the statement as printed, what is right, and why."""
-    verdict = click.style(finding.verdict, fg=_COLOURS.get(finding.verdict, "green"), bold=True)
+    verdict = verdict_word(finding.verdict)
     text = f"{finding.path}:{finding.line}:{finding.column}: {verdict}: {shorten(finding.text, 100)}"
     if finding.should and finding.verdict in ("wrong", "truncated"):
         text += f"; it should be {finding.should.strip()}"

@@ -15,7 +15,7 @@ from gatecalc.report import format_option, print_json
 def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> int:
     """Tell which numerals of DOCUMENT the packs check, which are givens or labels, and which nobody accounts for.
 
-    Exits with 1 when a numeral is unaccounted for.
+    Exits with 1 when a numeral is unaccounted for, and with 2 when a pack could not be read.
 
     \b
     gatecalc coverage docs/parameters.md docs/parameters.toml
@@ -23,14 +23,27 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
     from gatecalc.checking.claims import find_packs, read_pack
     from gatecalc.checking.coverage import coverage
     from gatecalc.checking.documents import read_document
+    from gatecalc.errors import GatecalcError
 
     text = read_document(document)
-    found = coverage(text, [read_pack(path) for path in find_packs(packs)])
+    paths, errors = find_packs(packs)
+    read = []
+    for path in paths:
+        try:
+            read.append(read_pack(path))
+        except GatecalcError as error:
+            errors.append(error)
+    if errors and not read:  # then every numeral would be unaccounted for, which tells nothing
+        raise errors[0]
+    found = coverage(text, read, errors)
+    status = 2 if errors else 1 if found.unaccounted else 0
+    for each in errors:
+        click.echo(str(each), err=True)
     for warning in found.warnings:
         click.echo(f"warning: {warning}", err=True)
     if format == "json":
         print_json(found)
-        return 1 if found.unaccounted else 0
+        return status
     by_line: dict[int, list[tuple[int, str]]] = {}
     for numeral in found.unaccounted:
         by_line.setdefault(numeral.line, []).append((numeral.column, numeral.text))
@@ -47,4 +60,4 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
         f"{found.numerals} numerals: {found.checked} checked, {found.given} given, {found.label} labels,"
         f" {len(found.unaccounted)} unaccounted for"
     )
-    return 1 if found.unaccounted else 0
+    return status

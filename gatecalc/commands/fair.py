@@ -75,6 +75,8 @@ def command(
         problem = problem._replace(dtype=problem.dtype or "float32") if in_bytes else problem
     if problem.dtype and not (budget and in_bytes):
         raise GatecalcError("--dtype: it is that of a budget in bytes", help="write the budget as in '--budget 24MB'")
+    if problem.scheme != "written" and problem.match != "stored" and not every:
+        raise GatecalcError("--scheme: it is that of stored numbers", help="give --match stored as well")
     if problem.reference_bias and budget is not None:
         raise GatecalcError("--reference-bias: with a budget there is no reference", help="leave it out")
     expected = (budget is None) + (not every)

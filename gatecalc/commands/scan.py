@@ -31,7 +31,7 @@ def command(paths: tuple[str, ...], verbose: bool, allow_undecided: bool, format
     for error in report.errors:
         click.echo(str(error), err=True)
     if format == "json":
-        print_json({"statements": report.statements, "summary": report.summary})
+        print_json({"statements": report.statements, "summary": report.summary, "errors": report.errors})
     else:
         click.echo(show_scan(report, verbose, allow_undecided))
     if report.interrupted:

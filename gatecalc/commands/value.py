@@ -32,7 +32,7 @@ def command(
     if expression is None:
         raise GatecalcError("gatecalc value: there is no expression", help='write gatecalc value "sigmoid(3)**20"')
     from gatecalc.checking.check import value
-    from gatecalc.numbers.verdicts import PASSING
+    from gatecalc.numbers.verdictnames import PASSING
 
     result = value(expression.strip(), states, digits)
     if format == "json":

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from gatecalc.errors import GatecalcError, Undecided
 from gatecalc.numbers.numeral import Numeral, bounds, write_like
 from gatecalc.numbers.precise import EXACT, Real, compare, magnitude, round_to_integer, sign, substitute, weakest
+from gatecalc.numbers.verdictnames import VERDICTS
 
-VERDICTS = ("exact", "rounded", "chained", "truncated", "wrong", "undecided")
-PASSING = ("exact", "rounded", "chained")
 FAR = 10**30  # times as large as the figure: such a value is not written out to the figure's last digit
 POINT_BITS = 256  # at which two formulas are held against each other
 _HOLDS = {"<": (-1,), ">": (1,), "<=": (-1, 0), ">=": (1, 0)}
