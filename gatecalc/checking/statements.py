@@ -366,19 +366,3 @@ def _doubts(text: str, line: list[Token], left: Side, right: Side) -> frozenset[
         if either or _DOUBTFUL_AFTER.fullmatch(word):
             found.add(f"'{word}' stands after it")
     return frozenset(found)
-
-
-# Words by which an author may say that a statement does not hold, or not in plain arithmetic.
-CUES = re.compile(
-    r"\b(?:what if|suppos\w+|imagine|pretend|false(?:ly)?|wrong(?:ly)?|incorrect\w*|errors?|erroneous\w*|mistak\w*|typo"
-    r"|counterexample|presumably|should (?:be|have)|erratum|bug|contradict\w*|absurd|paradox|fallac\w*|myth|joke|pun"
-    r"|modulo|modular|bitwise|boolean|xor|integer division|left[- ]to[- ]right|near[- ]miss\w*|overflow\w*)\b"
-    r"|\\neq?\b|≠|=\?|\\[pb]?mod\b",
-    re.IGNORECASE,
-)
-SENTENCE_CUES = re.compile(
-    r"\b(?:(?:no|a) solution"
-    r"|assum\w+|not|cannot|never|instead|puzzle|mod|binary|hex\w*|octal|base|clock|floor\w*|ceil\w*|round(?:s|ed|ing)?"
-    r"|truncat\w*|guess\w*|claim\w*|evaluates?|floating|remainder)\b|n['’]t\b",
-    re.IGNORECASE,
-)
