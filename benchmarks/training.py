@@ -24,8 +24,8 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from gatecalc.networks.network import Network  # noqa: E402
+from gatecalc.networks.options import Options  # noqa: E402
 from gatecalc.networks.sweep import sweep  # noqa: E402
-from gatecalc.networks.training import Options  # noqa: E402
 
 SHAPES = [(2, 40, 1, 1), (32, 50, 8, 16), (32, 50, 8, 64), (32, 100, 80, 256), (64, 100, 128, 512)]
 CELLS = {"lstm": (torch.nn.LSTM, 4), "gru_reset_after": (torch.nn.GRU, 3), "rnn": (torch.nn.RNN, 1)}

@@ -21,9 +21,10 @@ from gatecalc.networks.crand import LIBRARIES, fractions, library
 from gatecalc.networks.initial import INITIAL, Numbers, draw
 from gatecalc.networks.network import Network
 from gatecalc.networks.optimisers import OPTIMISERS
+from gatecalc.networks.options import Options
 from gatecalc.networks.sweep import sweep
 from gatecalc.networks.tasks import LOSSES, TASKS, task
-from gatecalc.networks.training import Options, Trainer, can_mix
+from gatecalc.networks.training import Trainer, can_mix
 
 # The settings of the trainer of 'LSTM and GRU: gates that decide what to keep', found from its printed figures.
 RNN = {"W": 0.5, "U": 0.5, "V": 0.5}

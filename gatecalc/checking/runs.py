@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatecalc.errors import GatecalcError, Undecided
+from gatecalc.networks.options import Options, split_options
 from gatecalc.networks.sweep import sweep as sweep_runs
 from gatecalc.networks.tasks import task as find_task
-from gatecalc.networks.training import Options, Trained, split_options
+from gatecalc.networks.training import Trained
 from gatecalc.networks.training import train as train_run
 from gatecalc.numbers.precise import Real
 from gatecalc.numbers.verdicts import Never

@@ -96,11 +96,11 @@ def command(
     It has learned at the first pass, from 1, whose loss, before its step, is below the threshold.
     """
     from gatecalc.cell import cell as find_cell
+    from gatecalc.networks.options import Options
     from gatecalc.networks.plot import check as check_picture
     from gatecalc.networks.saved import check_writable
     from gatecalc.networks.sweep import sweep
     from gatecalc.networks.tasks import task as find_task
-    from gatecalc.networks.training import Options
 
     varied = dict(map(_values, settings))
     if "rate" in varied:

@@ -17,8 +17,9 @@ import numpy as np
 from gatecalc.cell import Cell
 from gatecalc.cell import cell as find_cell
 from gatecalc.errors import GatecalcError
+from gatecalc.networks.options import Options
 from gatecalc.networks.tasks import task
-from gatecalc.networks.training import Options, Progress, Trained, Trainer, can_mix
+from gatecalc.networks.training import Progress, Trained, Trainer, can_mix
 
 MAX_RUNS = 10_000
 
