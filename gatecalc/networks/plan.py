@@ -23,6 +23,7 @@ from gatecalc.networks.arrays import Call, Operand, Program, Slot, constant, exp
 from gatecalc.networks.graph import ONES, Graph, Sum, graph_of
 
 LAYOUTS = 32  # that are tried
+_LATER = Slot("next", 0, 0)  # stands for rows that a state will have
 _HANDED_ON = {"next": "now", "panel_next": "panel"}  # where the next step reads what is written there
 
 
@@ -157,31 +158,25 @@ class Plan:
             is_read = vector in self._needed or forward_reads[vector] > 0
             is_read_later = vector in cell.states and (previous in self._needed or forward_reads[previous] > 0)
             in_slab = not panels or is_read or is_read_later
-            space = "next" if vector in cell.states else "now"
-            self._homes[vector] = [*([Slot(space, 0, 0)] if in_slab else []), *panels]
+            own = _LATER if vector in cell.states else Slot("now", 0, 0)
+            self._homes[vector] = [own, *panels] if in_slab else panels
+        for vector in (*self._layout.first, *(group.sums[0].name for group in self.groups if len(group.sums) == 1)):
+            self._hand_on(vector)
         taken: set[str] = set()
-        for vector in self._layout.first:
-            if self._homes[vector][0].space == "next":
-                self._homes[vector][0] = self._rows_of("next", vector)
         for group in self.groups:
             start = self.sizes["now"]
             homes = self._homes[group.sums[0].name]
             direct = len(group.sums) == 1 and homes[0].space != "now"
-            if direct and homes[0] == Slot("next", 0, 0):
-                homes[0] = self._rows_of("next", group.sums[0].name)
             for each in group.sums:
                 if not direct:
                     self._settle(each.name, self._rows_of("now", each.name))
                 taken.add(each.name)
             group.place = homes[0] if direct else Slot("now", start, self.sizes["now"])
         for vector in self._order:
-            homes = self._homes[vector]
-            for position, home in enumerate(homes):
-                if home == Slot("next", 0, 0):
-                    homes[position] = self._rows_of("next", vector)
+            self._hand_on(vector)
             if vector in taken:
                 continue
-            if homes[0].space == "now":
+            if self._homes[vector][0].space == "now":
                 free = next(
                     (
                         read
@@ -204,6 +199,11 @@ class Plan:
             self.places[vector] = self.panel[vector][0]
         for parameter in graph.leaves:
             self.places[parameter] = self._slot("leaf", self.widths[cell.parameters[parameter][0]])
+
+    def _hand_on(self, vector: str) -> None:
+        """Give a state the rows of the slab in which the next step reads it, if it is to have some."""
+        homes = self._homes[vector]
+        self._homes[vector] = [self._rows_of("next", vector) if home == _LATER else home for home in homes]
 
     def _rows_of(self, space: str, vector: str) -> Slot:
         """Return new rows of the slab."""
