@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from gatecalc.counts.architecture import architecture, count
-from gatecalc.counts.fair import coefficients
+from gatecalc.counts.quadratic import coefficients
 from gatecalc.errors import GatecalcError, Place
 from gatecalc.record import Record
 
