@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from gatecalc.elementwise import ELEMENTWISE
-from gatecalc.errors import GatecalcError, Place, closest, shorten, text
+from gatecalc.errors import GatecalcError, Place, closest, printable, shorten, text
+from gatecalc.files import unreadable
 from gatecalc.language import At, Source, Tree, name, parse_equations, rewrite
 from gatecalc.record import Record
 
@@ -173,9 +174,7 @@ def read_cell(path: str) -> Cell:
             with open(path, encoding="utf-8-sig") as file:
                 text = file.read(1_000_000)
     except OSError as error:
-        raise GatecalcError(
-            f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a .cell file"
-        ) from None
+        raise unreadable(path, error, "give the path of a .cell file") from None
     except UnicodeDecodeError:
         raise GatecalcError("file: it is not text in UTF-8", Place(path), "save the cell as UTF-8") from None
     return parse_cell(text, "cell" if path == "-" else os.path.basename(path).removesuffix(".cell"), path)
@@ -201,7 +200,8 @@ def parse_cell(text: str, cell_name: str = "cell", path: str = "<cell>") -> Cell
         _check_target(target, at, written, origin)
         _check_formula(formula, origin)
         written[target] = formula
-    return Cell(cell_name, " ".join(title.split()), " ".join(source.split()), written, origin)
+    title, source = (printable(" ".join(part.split())) for part in (title, source))
+    return Cell(cell_name, title, source, written, origin)
 
 
 def _check_target(target: str, at: At, written: Mapping[str, Tree], origin: Source) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
@@ -52,7 +53,7 @@ class GatecalcError(Exception):
     def __str__(self) -> str:
         """The line of the error, the source line with a caret, and the remedy."""
         place = self.place
-        message = re.sub(r"\S{120,}", lambda match: shorten(match.group()), self.message)
+        message = printable(re.sub(r"\S{120,}", lambda match: shorten(match.group()), self.message))
         lines = [f"{place}: {message}" if place else message]
         if place and place.text is not None and place.column is not None:
             text, column = _window(place.text, place.column)
@@ -105,8 +106,17 @@ def closest(name: object, known: Iterable[str]) -> str:
 
 def shorten(text: str, limit: int = 60) -> str:
     """Return the text on one line, its middle left out when it is long."""
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     return text if len(text) <= limit else f"{text[: limit - 20]} ... {text[-15:]}"
+
+
+def printable(text: str) -> str:
+    """Return a text of others as it may be sent to a terminal: an escape is shown as a question mark."""
+    return text if text.isprintable() else "".join("?" if _steers(character) else character for character in text)
+
+
+def _steers(character: str) -> bool:
+    return unicodedata.category(character) == "Cc" and character not in "\n\t"
 
 
 def _window(text: str, column: int, width: int = 100) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from gatecalc.errors import GatecalcError, integer
+from gatecalc.errors import GatecalcError, integer, printable
 
 MAX_DIGITS = 10_000  # after the point, that one may ask for
 
@@ -66,8 +66,8 @@ def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: str 
     lstm         180
     gru          135
     """
-    cells = [[str(item) for item in row] for row in ([header] if header else [])] + [
-        [str(i) for i in row] for row in rows
+    cells = [[printable(str(item)) for item in row] for row in ([header] if header else [])] + [
+        [printable(str(item)) for item in row] for row in rows
     ]
     if not cells:
         return ""

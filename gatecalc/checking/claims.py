@@ -20,7 +20,8 @@ from gatecalc.checking.calculator import Scope
 from gatecalc.checking.functions import CONSTANTS
 from gatecalc.checking.paths import find_files
 from gatecalc.checking.tomlplaces import Spot, first_character, places
-from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.errors import GatecalcError, Place, closest, printable, shorten
+from gatecalc.files import unreadable
 from gatecalc.language import UNKNOWN, Source
 from gatecalc.numbers.numeral import Numeral, read_all
 from gatecalc.numbers.verdictnames import VERDICTS
@@ -131,11 +132,7 @@ def _text(path: str) -> str:
             with open(path, "rb") as file:
                 data = file.read(MAX_PACK + 1)
     except OSError as error:
-        raise GatecalcError(
-            f"file: cannot read it: {(error.strerror or 'error').lower()}",
-            Place(path),
-            "give the path of a pack (.toml), or of a folder that has some",
-        ) from None
+        raise unreadable(path, error, "give the path of a pack (.toml), or of a folder that has some") from None
     if len(data) > MAX_PACK:
         raise GatecalcError(f"limit: the file has more than {MAX_PACK:,} bytes", Place(path), "split the pack")
     try:
@@ -293,6 +290,12 @@ class _Reader:
                     f"type: '{key}' is {_toml_type(value)}, where a text is needed",
                     self.caret(table, order, key),
                     f'write {key} = "{value}"' if isinstance(value, int | Decimal) else f'write {key} = "a text"',
+                )
+            if isinstance(value, str) and printable(value) != value:
+                raise GatecalcError(
+                    f"text: '{key}' has a character that steers a terminal and is no letter",
+                    self.caret(table, order, key),
+                    "leave it out",
                 )
             if key in ("line", "times", "numerals") and (
                 not isinstance(value, int) or isinstance(value, bool) or value < 1

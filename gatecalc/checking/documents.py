@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gatecalc.errors import GatecalcError, Place
+from gatecalc.files import unreadable
 
 MAX_DOCUMENT = 50_000_000  # bytes
 _RUN = re.compile(
@@ -71,9 +72,7 @@ def read_document(path: str) -> Document:
             with open(path, "rb") as file:
                 data = file.read(MAX_DOCUMENT + 1)
     except OSError as error:
-        raise GatecalcError(
-            f"file: cannot read it: {(error.strerror or 'error').lower()}", Place(path), "give the path of a document"
-        ) from None
+        raise unreadable(path, error, "give the path of a document") from None
     if len(data) > MAX_DOCUMENT:
         raise GatecalcError(f"limit: the file has more than {MAX_DOCUMENT:,} bytes", Place(path), "split it")
     if b"\0" in data:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from gatecalc.errors import GatecalcError, Place
+from gatecalc.files import unreadable
 
 
 def find_files(
@@ -40,16 +41,11 @@ def find_files(
 
 
 def _in_folder(path: str, endings: frozenset[str], errors: list[GatecalcError]) -> list[str]:
-    def unreadable(error: OSError) -> None:
-        reason = (error.strerror or "error").lower()
-        errors.append(
-            GatecalcError(
-                f"file: cannot read it: {reason}", Place(str(error.filename)), "let it be read, or leave it out"
-            )
-        )
+    def note(error: OSError) -> None:
+        errors.append(unreadable(str(error.filename), error, "let it be read, or leave it out"))
 
     inside = []
-    for folder, folders, files in os.walk(path, onerror=unreadable):
+    for folder, folders, files in os.walk(path, onerror=note):
         folders[:] = [each for each in folders if not each.startswith(".")]  # such as virtual environments
         inside += [os.path.join(folder, file) for file in files if os.path.splitext(file)[1].lower() in endings]
     return sorted(inside)

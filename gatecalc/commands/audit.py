@@ -26,7 +26,7 @@ def command(format: str, paths: tuple[str, ...]) -> int:
     those that its configuration describes.
     """
     from gatecalc.cli import BROKEN, FOUND, OK
-    from gatecalc.errors import GatecalcError
+    from gatecalc.errors import GatecalcError, printable
     from gatecalc.models.audit import audit
 
     status, found, errors = OK, [], []
@@ -43,7 +43,7 @@ def command(format: str, paths: tuple[str, ...]) -> int:
         print_json({"files": found, "errors": errors})
     else:
         for each in found:
-            click.echo("\n".join(_lines(each)))
+            click.echo(printable("\n".join(_lines(each))))
     return status
 
 

@@ -23,7 +23,7 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
     from gatecalc.checking.claims import find_packs, read_pack
     from gatecalc.checking.coverage import coverage
     from gatecalc.checking.documents import read_document
-    from gatecalc.errors import GatecalcError
+    from gatecalc.errors import GatecalcError, printable
 
     text = read_document(document)
     paths, errors = find_packs(packs)
@@ -52,7 +52,7 @@ def command(document: str, packs: tuple[str, ...], show: bool, format: str) -> i
             marks = [" "] * len(text.lines[line - 1])
             for column, numeral_text in numerals:
                 marks[column - 1 : column - 1 + len(numeral_text)] = "^" * len(numeral_text)
-            click.echo(f"{document}:{line}:\n{text.lines[line - 1]}\n{''.join(marks).rstrip()}")
+            click.echo(f"{document}:{line}:\n{printable(text.lines[line - 1])}\n{''.join(marks).rstrip()}")
         else:
             for column, numeral_text in numerals:
                 click.echo(f"{document}:{line}:{column}: unaccounted: {numeral_text}")

@@ -96,9 +96,9 @@ def command(
     It has learned at the first pass, from 1, whose loss, before its step, is below the threshold.
     """
     from gatecalc.cell import cell as find_cell
+    from gatecalc.files import check_writable
     from gatecalc.networks.options import Options
     from gatecalc.networks.plot import check as check_picture
-    from gatecalc.networks.saved import check_writable
     from gatecalc.networks.sweep import sweep
     from gatecalc.networks.tasks import task as find_task
 
@@ -269,7 +269,7 @@ def _text(result: Any, task: Any) -> str:
 
 
 def _write_csv(path: str | None, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    from gatecalc.networks.saved import unwritable
+    from gatecalc.files import unwritable
 
     if path is None:
         return

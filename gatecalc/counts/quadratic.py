@@ -1,4 +1,4 @@
-"""A count as a quadratic in one of its widths, solved in whole numbers: its equation, its root, the floor of that root."""
+"""A count as a quadratic in one of its widths, solved in whole numbers: its equation, its root and the floor of it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import zipfile
 from typing import Any
 
 from gatecalc.errors import GatecalcError, Place, shorten
+from gatecalc.files import unreadable
 from gatecalc.models import hdf5file, kerasmodel, onnxfile, torchfile
 from gatecalc.models.onnxfile import Node
 from gatecalc.models.tensors import DAMAGE, MAX_BYTES, MAX_HEADER, MAX_TENSORS, SIZES, Stored, array, check_shape
@@ -58,9 +59,7 @@ def read(path: str) -> Artefact:
         with open(path, "rb") as file:
             start = file.read(16)
     except OSError as error:
-        raise _broken(
-            path, f"cannot read it: {(error.strerror or 'error').lower()}", "give the path of a model file"
-        ) from None
+        raise unreadable(path, error, "give the path of a model file") from None
     if size > MAX_BYTES:
         raise _broken(path, f"it has {size:,} bytes, {MAX_BYTES:,} at most", "split it")
     try:

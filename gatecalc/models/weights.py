@@ -19,6 +19,7 @@ from gatecalc.cell import cell as load_cell
 from gatecalc.cell import is_bias
 from gatecalc.counts.layouts import Block, Row, Tensor, framework
 from gatecalc.errors import GatecalcError, Place, closest, shorten
+from gatecalc.files import write_whole
 from gatecalc.models.artefacts import SAFETENSORS, read
 from gatecalc.models.recognise import Unit, units
 from gatecalc.record import Record
@@ -453,17 +454,7 @@ def write(path: str, arrays: dict[str, Any], what: Converted | None = None) -> N
         raise GatecalcError(
             f"file: '{shorten(path)}' does not say how to write it", help="end its name in .npz or .safetensors"
         )
-    partial = f"{path}.partial"
-    try:
-        with open(partial, "wb") as file:
-            file.write(data)
-        os.replace(partial, path)
-    except OSError as error:
-        raise GatecalcError(
-            f"file: cannot write it: {(error.strerror or 'error').lower()}",
-            Place(path),
-            "give a path that can be written",
-        ) from None
+    write_whole(path, data)
 
 
 def _onnx(path: str, arrays: dict[str, Any], what: Converted) -> bytes:

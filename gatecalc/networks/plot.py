@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gatecalc.errors import GatecalcError, Place
-from gatecalc.networks import saved
+from gatecalc.files import unwritable
 from gatecalc.networks.training import Trained, Trainer
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -78,4 +78,4 @@ def plot(run: Trained, watch: Watch, path: str) -> None:
     try:
         figure.savefig(path)
     except OSError as error:
-        raise saved.unwritable(path, error) from None
+        raise unwritable(path, error) from None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gatecalc.errors import GatecalcError, Place, closest, shorten, text
+from gatecalc.files import unreadable
 from gatecalc.networks import saved
 from gatecalc.networks.layer import Array
 from gatecalc.networks.network import checked_lengths, finite
@@ -250,11 +251,7 @@ def _own(path: str) -> Task:
     try:
         arrays = saved.load(path)
     except OSError as error:
-        raise GatecalcError(
-            f"file: cannot read it: {(error.strerror or 'not an .npz file').lower()}",
-            Place(path),
-            "give the path of an .npz file",
-        ) from None
+        raise unreadable(path, error, "give the path of an .npz file") from None
     except saved.DAMAGE:
         raise GatecalcError(
             "file: it is not an .npz file of numbers", Place(path), "write it with numpy.savez(path, x=..., y=...)"

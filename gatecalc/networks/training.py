@@ -20,6 +20,7 @@ import numpy as np
 from gatecalc.cell import Cell
 from gatecalc.cell import cell as find_cell
 from gatecalc.errors import GatecalcError, Place, closest, integer, shorten, text
+from gatecalc.files import check_writable
 from gatecalc.networks import saved
 from gatecalc.networks.initial import Numbers
 from gatecalc.networks.initial import draw as draw_weights
@@ -583,7 +584,7 @@ def train(
     found_cell = find_cell(cell)
     options, weights = split_options(values)
     if save is not None:
-        saved.check_writable(text(save, "save"))
+        check_writable(text(save, "save"))
     if resume is not None:
         text(resume, "resume")
     trainer = Trainer(
